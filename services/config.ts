@@ -30,8 +30,9 @@ const secretFile = (secret: SecretVariable) =>
   filled.optional().describe(`File that holds \`${secret}\`, instead of that variable.`);
 
 /**
- * Environment variables for all processes: meaning, default and bounds. `docs/configuration.md` is
- * generated from this table.
+ * Environment variables for all processes: meaning, default and bounds. The tables of billing,
+ * console and OpenTelemetry are in `stdlib/variables`. `docs/configuration.md` is generated from
+ * this table.
  */
 const VARIABLES = {
   SERVICE_HOST: filled.default('127.0.0.1').describe('Address on which the API listens.'),
@@ -228,6 +229,12 @@ const VARIABLES = {
   SERVICE_RETENTION_DAYS: retentionDays.describe(
     'Retention of history and drift in days by plan, such as `free=30,pro=365`, for `ctl retention apply`. Other plans keep both for ever.',
   ),
+  SERVICE_MODEL_MAX: z
+    .enum(['1.0', '1.1'])
+    .default('1.1')
+    .describe(
+      'Newest model that instances may start with or change to. Set 1.0 on every engine as long as you may go back to a release without model 1.1.',
+    ),
   SERVICE_ACTOR_IDLE_S: whole
     .pipe(z.number().min(30))
     .default(900)

@@ -87,16 +87,18 @@ function eventfulLife(): readonly (readonly [InstanceChange, AnswerKey?])[] {
   ];
 }
 
+/** Runs a life. `models` is the model of each event; the last applies to all further events. */
 function sampleOf(
   instanceId: string,
   life: readonly (readonly [InstanceChange, AnswerKey?])[],
+  models: readonly string[] = [MODELS.newest.version],
 ): SampleInstance {
   const recentCalls = [{ callId: 2 ** 52 - 1, version: life.length, atMs: START_MS }];
-  const { version: modelVersion } = MODELS.newest;
   const records: JournalRecord[] = [];
   let state = instanceFrom(undefined);
   for (const [index, [change, answerKey]] of life.entries()) {
     const version = index + 1;
+    const modelVersion = models[index] ?? (models.at(-1) as string);
     const atMs = START_MS + version;
     const event: InstanceEvent = { modelVersion, change, atMs, answerKey };
     const [actor, callId] = ['instance', 2 ** 40 + version];
@@ -117,12 +119,17 @@ export function replayed(instanceId: string, records: readonly JournalRecord[]):
   );
 }
 
-/** An instance with a long history, a new instance and a deleted instance. */
+/** A long history, a new instance, a deleted instance, and a change from model 1.0 to 1.1. */
 export function sampleInstances(): readonly SampleInstance[] {
   const fresh = created({ name: 'Cy', description: '', modeStrengths: Array(7).fill(0) });
   return [
     sampleOf('inst_00000000000000aa', eventfulLife()),
     sampleOf('inst_00000000000000bb', [[fresh]]),
     sampleOf('inst_00000000000000cc', [[created()], [observed([2])], [{ kind: 'removed' }]]),
+    sampleOf(
+      'inst_00000000000000dd',
+      [[created()], [observed([2])], [observed([4])], [observed([6, 8])]],
+      ['1.0', '1.0', '1.1'],
+    ),
   ];
 }

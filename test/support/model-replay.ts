@@ -8,20 +8,12 @@ import {
   TEMPOS,
 } from '#identity/contract';
 import { DRIFT_LEVELS } from '#identity/drift';
-import { advance } from '#identity/model';
+import { MODELS } from '#identity/model';
 import { MODE_KEYS, MODE_NAMES, MODE_TARGETS } from '#identity/modes';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
 import { COMPOSITES, type Ranking } from '#identity/ranking';
-import { newReport, type Report, readReport } from '#identity/report';
-import {
-  createState,
-  ENERGY_DEFAULT,
-  type InitialConfig,
-  resetToDefault,
-  resetToInitial,
-  STRESS_STATES,
-  type State,
-} from '#identity/state';
+import { newReport, type Report } from '#identity/report';
+import { ENERGY_DEFAULT, type InitialConfig, STRESS_STATES, type State } from '#identity/state';
 
 /** Observation fields that the model needs. */
 export type Seen = {
@@ -38,6 +30,9 @@ const EVIDENCE_LIMIT = Math.log(200);
 
 const REASONS = ['within_band', 'situational_departure', 'sustained_shift', 'identity_breach'];
 
+/** Model of new instances. */
+const { newest } = MODELS;
+
 /**
  * Runs the pure model on a served instance's observations and times, and computes the expected
  * answers without HTTP, engine and serializer.
@@ -50,7 +45,7 @@ export class ModelReplay {
   /** `originMs`: time from which the first observation advances the model, usually the creation. */
   constructor(originMs: number, config: Partial<InitialConfig> = {}) {
     const { modeStrengths = new Array<number>(7).fill(0), energyLevel = ENERGY_DEFAULT } = config;
-    this.#state = createState({ modeStrengths, energyLevel });
+    this.#state = newest.create({ modeStrengths, energyLevel });
     this.#observedAtMs = originMs;
   }
 
@@ -60,19 +55,20 @@ export class ModelReplay {
     const mode = targets.indexOf(seen.mode_target);
     const observation = { mode, signal: seen.signal_strength, confidence: seen.confidence ?? 1 };
     const dtSeconds = Math.max(0, atMs - this.#observedAtMs) / 1_000;
-    advance(this.#state, observation, dtSeconds, this.#state);
+    newest.advance(this.#state, observation, dtSeconds, this.#state);
     this.#observedAtMs = atMs;
   }
 
   /** Resets the model. `atMs` is a time on the server's clock. */
   reset(mode: 'initial' | 'default', atMs: number): void {
-    this.#state = mode === 'initial' ? resetToInitial(this.#state) : resetToDefault(this.#state);
+    const reset = mode === 'initial' ? newest.resetToInitial : newest.resetToDefault;
+    this.#state = reset(this.#state);
     this.#observedAtMs = atMs;
   }
 
   /** The three objects expected in a process answer, unrounded and without the instance id. */
   expected() {
-    readReport(this.#state, this.#report);
+    newest.readReport(this.#state, this.#report);
     const { snapshot, contract, deviation } = this.#report;
     return {
       snapshot: snapshotOf(snapshot),
@@ -83,7 +79,7 @@ export class ModelReplay {
 
   /** Lower-case mode keys in the last drift event. */
   affectedModes(): string[] {
-    readReport(this.#state, this.#report);
+    newest.readReport(this.#state, this.#report);
     return named(this.#report.deviation.affected, MODE_KEYS);
   }
 }

@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs';
 import * as assert from 'uvu/assert';
 import { openEmptyKeyspace } from '#test/storage/cassandra/migrated-keyspace';
 import { admin, type Caller, newCaller } from '#test/support/calls/caller';
+import { createInstance, observationAt } from '#test/support/calls/scene';
 import { runMain } from '#test/support/process-run';
 import { cassandraOrSkip, natsOrSkip, suiteUnless } from '#test/support/servers/real-servers';
 import { checkedOut, earlierRelease } from '#test/upgrade/earlier-release';
@@ -28,6 +29,15 @@ let cluster: MixedCluster;
 let caller: Caller;
 let load: SteadyLoad;
 let variables: Record<string, string>;
+const observe = (id: string, second: number) =>
+  caller.send('POST', `/instances/${id}/process`, { json: observationAt(second) });
+
+/** Instance of model 1.1. */
+let laterId = '';
+
+async function modelOf(of: Caller, id: string): Promise<string> {
+  return (await of.send('GET', `/instances/${id}`)).body.data.model_version;
+}
 
 upgrading.before(async () => {
   if (from.kind !== 'commit') return;
@@ -84,16 +94,50 @@ upgrading(
   },
 );
 
+upgrading('instances start with model 1.0 as long as an old engine may return', async () => {
+  const chosen = await newCaller(cluster.service());
+  const path = `/accounts/${chosen.accountId}/model`;
+  await admin(cluster.service(), 'PUT', path, { model_version: '1.1' });
+  assert.is(await modelOf(chosen, await createInstance(chosen)), '1.0');
+});
+
+upgrading(
+  'instances start with model 1.1 when every engine was started after the old engines',
+  async () => {
+    const { processes } = cluster;
+    for (const name of processes.named('engine')) await processes.replace(name, PRESENT);
+    await load.servedOn();
+    laterId = await createInstance(caller);
+    assert.is(await modelOf(caller, laterId), '1.1');
+    assert.is((await observe(laterId, 0)).status, 200);
+    // Instances from before the upgrade keep their model.
+    for (const id of load.acknowledged.keys()) assert.is(await modelOf(caller, id), '1.0');
+  },
+);
+
 upgrading('no call fails while the upgrade is reverted in opposite order', async () => {
   assert.match(await migrated(earlier), /is there already/);
   await replaced(UPGRADE_ORDER.toReversed(), earlier);
 });
 
+upgrading(
+  'an engine of the old release refuses an instance of model 1.1 and keeps its data',
+  async () => {
+    assert.is((await observe(laterId, 60)).status, 500);
+    for (const name of cluster.processes.named('engine')) {
+      await cluster.processes.replace(name, PRESENT);
+    }
+    const { snapshot } = await caller.process(laterId, observationAt(120));
+    assert.is(snapshot.cycle, 2);
+  },
+);
+
 upgrading('every acknowledged cycle is stored and charged once', async () => {
   await load.stop();
   assert.equal(load.wrong, []);
   assert.ok(load.calls > 1_000, `${load.calls} calls`);
-  let cycles = 0;
+  // The instance of model 1.1 has two cycles.
+  let cycles = 2;
   for (const [id, acknowledged] of load.acknowledged) {
     const { body } = await caller.send('GET', `/instances/${id}/history?limit=1`);
     assert.is(body.pagination.total, acknowledged, id);

@@ -775,6 +775,8 @@ export interface Instance {
   stress_state: StressState;
   /** 0 to 1. */
   stability_index: number;
+  /** Version of the model that advances the instance. Absent in release 1.0. */
+  model_version?: string;
   [k: string]: unknown;
 }
 export interface InstancesQuery {

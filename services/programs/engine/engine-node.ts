@@ -57,6 +57,13 @@ type EngineNodePorts = {
   readonly onRetry: (reason: RetryReason) => void;
 };
 
+/** The models in this program, of which instances start none newer than `newest`. */
+export function modelsUpTo(newest: string): Models {
+  const { versions } = MODELS;
+  const allowed = versions.slice(0, versions.indexOf(newest) + 1);
+  return restrictedModels(MODELS, (version) => allowed.includes(version));
+}
+
 /** Feature of an engine that can run instances of a model. */
 const modelFeature = (version: string): string => `model ${version}`;
 

@@ -1,5 +1,5 @@
 import type { Config } from '#config';
-import { composeEngine, EngineNode } from '#engine/engine-node';
+import { composeEngine, EngineNode, modelsUpTo } from '#engine/engine-node';
 import { engineProtocol } from '#grpc/engine-codec';
 import type { EngineClient } from '#grpc/engine-messages';
 import { frameService } from '#grpc/frame-server';
@@ -14,7 +14,7 @@ import {
 } from '#startup/node';
 import type { Foundation } from '#startup/process/dependencies';
 import type { Opened } from '#startup/process/lifetime';
-import type { LocalStores } from '#startup/stores/memory';
+import type { LocalStores } from '#startup/stores/store-set';
 
 /**
  * Opens an engine process: instances and directories behind gRPC. With in-memory storage the engine
@@ -26,7 +26,7 @@ export async function openEngine(config: Config, stop: AbortSignal): Promise<Ope
     listen: 'SERVICE_ENGINE_LISTEN',
     advertise: 'SERVICE_ENGINE_ADVERTISE',
     async alone(foundation, stores) {
-      const engine = engineAlone(foundation, stores);
+      const engine = engineAlone(config, foundation, stores);
       const service = wireServiceOf(foundation, engine);
       return { service, actors: engine, node: undefined, administration: undefined };
     },
@@ -45,12 +45,13 @@ export async function engineNodeOf(
   { stores, bus, clocks }: ClusterParts,
 ): Promise<EngineNode> {
   const { clock, metrics, onBug, tracer, actors } = foundation;
+  const models = modelsUpTo(config.SERVICE_MODEL_MAX);
   const { instances, listings } = stores;
   const place = await nodeConfigOf('engine', config, foundation, stores);
   const node = new EngineNode(
     { node: place, actors },
     {
-      engine: { clock, metrics, instances, listings, onBug, tracer },
+      engine: { clock, metrics, instances, listings, models, onBug, tracer },
       node: nodePortsOf('engine', foundation, { stores, bus, clocks }),
       connect: engineConnector(foundation),
       random: Math.random,
@@ -63,10 +64,13 @@ export async function engineNodeOf(
 
 /** Creates the only engine on in-memory storage. */
 export function engineAlone(
+  config: Config,
   { clock, metrics, onBug, tracer, actors }: Foundation,
   { instances, listings, engineJournal: journal }: LocalStores,
 ): ReturnType<typeof composeEngine> {
-  return composeEngine(actors, { clock, metrics, instances, listings, onBug, tracer, journal });
+  const stores = { instances, listings, journal };
+  const models = modelsUpTo(config.SERVICE_MODEL_MAX);
+  return composeEngine(actors, { ...stores, clock, metrics, models, onBug, tracer });
 }
 
 function wireServiceOf(

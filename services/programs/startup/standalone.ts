@@ -16,8 +16,8 @@ import { openBus, openStores } from '#startup/ports';
 import { type Administration, openAdminPort } from '#startup/process/admin-port';
 import { type Foundation, openFoundation, serveOperators } from '#startup/process/dependencies';
 import type { Opened } from '#startup/process/lifetime';
-import type { LocalStores, SharedStores } from '#startup/stores/memory';
 import { sqliteFileOf } from '#startup/stores/sqlite';
+import type { LocalStores, SharedStores } from '#startup/stores/store-set';
 import { STANDARD_OUTPUT } from '#telemetry/logger';
 
 /** Opens all services in one process with direct calls: the local deployment of interface 1.7. */
@@ -107,7 +107,7 @@ async function onMemory(
   await using opening = new AsyncDisposableStack();
   const accountNews = busAccountNews({ bus, prefix: config.SERVICE_NATS_PREFIX, cluster: 'alone' });
   const limiter = opening.use(await limiterAlone(config, foundation, stores, accountNews));
-  const engine = opening.use(engineAlone(foundation, stores));
+  const engine = opening.use(engineAlone(config, foundation, stores));
   const loads = { engine: () => engine.load, limiter: limiter.load };
   const overview = opening.use(await overviewOfAlone(foundation, loads));
   const opened = opening.move();

@@ -23,6 +23,7 @@ present('is answered 200 with exactly its fields', async () => {
       energy_level: 0.8,
       stress_state: 'LOW',
       stability_index: 1,
+      model_version: '1.1',
     },
   });
   assert.is(answer.headers.get('etag'), made.headers.get('etag'));

@@ -113,7 +113,7 @@ refused('if a field is wrong, with an error that names the line and the field', 
   assert.match(await wrong('account', { id: 'Acc0unt00002' }), /line \d: id: the first line names/);
   assert.match(await wrong('key', { digest: 'x' }), /line 3: digest: /);
   assert.match(await wrong('instance', { id: 'inst_1' }), /line 6: id: /);
-  assert.match(await wrong('instance', { model: 'AAAA' }), /line 6: model: 3 bytes, not 94/);
+  assert.match(await wrong('instance', { model: 'AAAA' }), /line 6: model: 3 bytes, not 101/);
   assert.match(await wrong('instance', { more: 1 }), /line 6: .*more/);
   assert.match(await wrong('observation', { mode: 'ORDER' }), /line \d+: mode: /);
   assert.match(await wrong('observation', { signal: 2 }), /line \d+: signal: /);

@@ -8,6 +8,7 @@ import type { HistoryRow, InstanceHead } from '#storage/ports/instances';
 import {
   anyStep,
   byNewModel,
+  FIRST_MODEL_FIRST,
   observe,
   perform,
   RESTLESS,
@@ -32,7 +33,7 @@ type History = {
 
 /** Rows and head that the real engine stores after these steps. */
 async function historyAfter(steps: readonly Step[]): Promise<History> {
-  const service = await createdInstance({}, RESTLESS);
+  const service = await createdInstance({ models: FIRST_MODEL_FIRST }, RESTLESS);
   const resets = new Map<number, KnownReset>();
   for (const step of steps) {
     await perform(service, step);

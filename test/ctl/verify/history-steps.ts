@@ -1,6 +1,9 @@
 import fc from 'fast-check';
-import { MODEL_1_1 } from '#identity/model';
+import { MODEL_1_0, MODEL_1_1, modelsOf } from '#identity/model';
 import { type InstanceScene, observed } from '#test/engine/instance/instance-fixture';
+
+/** Models of a program that starts instances with model 1.0. */
+export const FIRST_MODEL_FIRST = modelsOf([MODEL_1_0, MODEL_1_1], MODEL_1_0);
 
 /** One event in the history of an instance. */
 export type Step =

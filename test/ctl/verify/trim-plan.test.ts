@@ -7,6 +7,7 @@ import type { Floor, InstanceHead } from '#storage/ports/instances';
 import {
   anyStep,
   byNewModel,
+  FIRST_MODEL_FIRST,
   observe,
   perform,
   RESTLESS,
@@ -38,7 +39,7 @@ const trim = (keptS: number): TrimStep => ({ kind: 'trim', keptS });
 const changed = Array.from({ length: 12 }, () => [wait(20), byNewModel(1, 0.9)]).flat();
 
 function createdScene(): Promise<InstanceScene> {
-  return createdInstance({ chunkBounds: chunksOfRows(4) }, RESTLESS);
+  return createdInstance({ chunkBounds: chunksOfRows(4), models: FIRST_MODEL_FIRST }, RESTLESS);
 }
 
 async function stored(scene: InstanceScene): Promise<InstanceHead> {

@@ -1403,6 +1403,11 @@ class Instance(Model):
     0 to 1.
     """
 
+    model_version: str | None = None
+    """
+    Version of the model that advances the instance. Absent in release 1.0.
+    """
+
 
 class ItemResult(Model):
     """

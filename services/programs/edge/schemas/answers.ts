@@ -80,6 +80,11 @@ export const Instance = named('Instance', {
   ...vitals,
   stress_state: z.enum(STRESS_STATES),
   stability_index: Unit,
+  model_version: z
+    .string()
+    .optional()
+    .describe('Version of the model that advances the instance. Absent in release 1.0.')
+    .meta({ examples: ['1.1'] }),
 });
 
 /** Source: interface 2.4. */

@@ -149,6 +149,7 @@ export function instanceAnswer(id: string, head: InstanceHead, models: Models): 
     energy_level: rounded(energy),
     stress_state: STRESS_STATES[stressLevel],
     stability_index: rounded(stability),
+    model_version: head.modelVersion,
   };
   return objectAnswer(body, etagOf(id, head.version));
 }

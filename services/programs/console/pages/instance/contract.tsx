@@ -2,21 +2,27 @@ import { useMemo } from 'preact/hooks';
 import { manner, type Reasoned, reasonsOf } from '#pages/instance/contract-reasons';
 import type { Report } from '#pages/instances/answers';
 
+type ContractProps = {
+  readonly report: Report | undefined;
+  /** Version of the model, which decides how soon a list changes. */
+  readonly model: string | undefined;
+};
+
 /** Contract of the instance: allowed and forbidden actions, each with the rule behind it. */
-export function ContractCard({ report }: { readonly report: Report | undefined }) {
+export function ContractCard({ report, model = '1.0' }: ContractProps) {
   return (
     <section class="card" aria-labelledby="contract">
       <h2 id="contract">Contract</h2>
       {report === undefined ? (
         <p class="quiet">Waiting for the state …</p>
       ) : (
-        <ContractTable report={report} />
+        <ContractTable report={report} isHeld={model !== '1.0'} />
       )}
     </section>
   );
 }
 
-function ContractTable({ report }: { readonly report: Report }) {
+function ContractTable({ report, isHeld }: { readonly report: Report; readonly isHeld: boolean }) {
   const { allowed, forbidden, left } = useMemo(() => reasonsOf(report), [report]);
   const { dominant_modes: dominant, suppressed_modes: suppressed } = report.contract;
   return (
@@ -25,6 +31,12 @@ function ContractTable({ report }: { readonly report: Report }) {
         Leading: <strong>{listOf(dominant)}</strong>. Suppressed:{' '}
         <strong>{listOf(suppressed)}</strong>.
       </p>
+      {isHeld ? (
+        <p class="quiet">
+          Model 1.1 changes a list after three consecutive observations, so a reason can be up to
+          two observations ahead of its list.
+        </p>
+      ) : null}
       <Actions title="Allowed" sign="is-good" of={allowed} />
       <Actions title="Forbidden" sign="is-bad" of={forbidden} />
       <details>

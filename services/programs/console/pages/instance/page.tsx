@@ -94,7 +94,7 @@ function Now({
       <LiveHead {...{ instance, live, view }} generation={view.generation ?? begunWith} />
       <div class="cards is-wide">
         <StateRadar view={view} personas={personas} />
-        <ContractCard report={view.now} />
+        <ContractCard report={view.now} model={instance.model_version} />
       </div>
       <LiveLines view={view} />
     </>

@@ -41,6 +41,8 @@ export type Instance = ListedInstance & {
   readonly updated_at: string;
   readonly stress_state: string;
   readonly stability_index: number;
+  /** Absent during an upgrade from release 1.0. */
+  readonly model_version?: string;
 };
 
 /** Initial state of a new instance. Omitted strengths are 0. */
