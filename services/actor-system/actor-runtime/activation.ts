@@ -52,7 +52,7 @@ export class Activation<State, Call, Answer> {
     this.lastUsedMs = Math.floor(monotonicMs);
   }
 
-  /** Whether no call has a turn or waits for a turn. */
+  /** True if the actor is not busy and no call waits in the mailbox. */
   get isIdle(): boolean {
     return !this.isBusy && this.#mailbox === undefined;
   }
@@ -217,7 +217,10 @@ interface DirtyBook<State, Call, Answer> {
   effectDone(activation: Activation<State, Call, Answer>, effect: SideEffect): void;
 }
 
-/** Turn on an activation: commits go to the process's log and change the actor's state. */
+/**
+ * One turn of an activation. A commit adds a record to the commit log of the process and changes
+ * the actor's state.
+ */
 export class HostedTurn<State, Call extends ActorCall, Answer, Event>
   implements Turn<Event, Applied<State>>
 {
@@ -303,8 +306,8 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event>
   }
 
   /**
-   * Whether the answer may leave at once: its dependency is durable, this node is still the owner,
-   * and no side effect is pending.
+   * Whether the answer may leave immediately: its dependency is durable, this node is still the
+   * owner, and no side effect is pending.
    */
   get isAnswerable(): boolean {
     const offset = this.#dependsOn ?? this.#activation.offset;
@@ -339,7 +342,8 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event>
   }
 
   /**
-   * Throws the same fault as a commit if appends fail, because the wait for `offset` may never end.
+   * Throws the fault of a commit while the log refuses commits, because `offset` may never become
+   * durable.
    */
   #assertWaitable(offset: number): void {
     if (!this.#log.isDurable(offset) && this.#log.isHeldUp) this.#log.assertOpen();
@@ -358,7 +362,7 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event>
 }
 
 /**
- * Fault while the side effect of a committed turn is pending. The effect's own fault is only the
+ * Fault of a committed turn whose side effect is still pending. The fault of the effect is only the
  * cause, because its reason and owner refer to another actor.
  */
 function stillPending(cause: unknown): Fault {

@@ -1,6 +1,6 @@
 /**
- * Bounds of the runtime, each with its unit and reason. A full bound answers 503 at once
- * (architecture 3.7).
+ * Bounds of the runtime, each with its unit and reason. A call that exceeds a bound gets 503
+ * immediately (architecture 3.7).
  */
 
 /**
@@ -28,9 +28,9 @@ export const RECENT_CALLS_MAX = 4_096;
 export const CHECKPOINT_AGE_MS = 120_000;
 
 /**
- * Age at which an urgent state is checkpointed, in milliseconds. A state is urgent if a promise
- * depends on the checkpoint, such as a deletion within 20 s. Half of that time is left for a retry
- * (decision 200).
+ * Age at which an urgent state is checkpointed, in milliseconds. A state is urgent if a guarantee
+ * to callers depends on the checkpoint, such as a deletion within 20 s. Half of the 20 s is left
+ * for a retry (decision 200).
  */
 export const URGENT_CHECKPOINT_AGE_MS = 10_000;
 
@@ -42,14 +42,14 @@ export const CHECKPOINTS_IN_FLIGHT_MAX = 8;
 
 /**
  * Maximum number of concurrent checkpoint writes for lone actors. A lone actor has a pending side
- * effect, or the store refused its last write. Half of all writes, so that repeated failures leave
- * room for other actors.
+ * effect, or the store refused its last write. The bound is half of all writes, so that repeated
+ * failures leave room for other actors.
  */
 export const LONE_CHECKPOINTS_IN_FLIGHT_MAX = 4;
 
 /**
- * Longest time that checkpoints may block the event loop, in milliseconds, for copies or for writes
- * that the store answers at once.
+ * Longest time that checkpoints may block the event loop, in milliseconds. They block it while they
+ * copy actors, and while a store answers synchronously.
  */
 export const CHECKPOINT_SLICE_MS = 2;
 
@@ -60,17 +60,18 @@ export const CHECKPOINT_SLICE_MS = 2;
 export const UNFLUSHED_RECORDS_MAX = 200_000;
 
 /**
- * Fill of the tail above which the oldest actors are stored before their age. Early rows are stored
- * above the same fill of their own room.
+ * Fill of the tail above which the oldest actors are stored before they reach `CHECKPOINT_AGE_MS`.
+ * Early rows are stored when they fill the same part of their own room.
  *
- * The other half is reserved for the records of a failed node, and for five seconds without a
- * checkpoint at 20,000 records a second.
+ * The other half of the tail is reserved for the records of a failed node, and for five seconds
+ * without a checkpoint at 20,000 records a second.
  */
 export const TAIL_FILL_DUE = 0.5;
 
 /**
- * Maximum fill of the tail, or of the room for early rows, at which records are replayed. A
- * take-over repeats work that the former owner had stored already, and must leave room for calls.
+ * Maximum fill of the tail, or of the room for early rows, at which recovered records are replayed.
+ * A takeover also replays records that the former owner had already stored, so the rest of the room
+ * is kept for new calls.
  */
 export const REPLAY_FILL_MAX = 0.9;
 
@@ -80,16 +81,16 @@ export const REPLAY_FILL_MAX = 0.9;
 export const REPLAY_LOOK_MS = 20;
 
 /**
- * Maximum estimated bytes of unstored rows, per process: 671 for each of `UNFLUSHED_RECORDS_MAX`
- * records. A row with a drift event holds 600 bytes, a row without one 150. A recovered row holds
- * 350 more until it is stored.
+ * Maximum estimated bytes of unstored rows, per process: 671 bytes for each of
+ * `UNFLUSHED_RECORDS_MAX` records. A row with a drift event takes 600 bytes, a row without a drift
+ * event 150 bytes. A recovered row takes 350 bytes more until it is stored.
  */
 export const UNFLUSHED_BYTES_MAX = 128 * 1_024 * 1_024;
 
 /**
- * Maximum bytes of early rows that wait to be stored, per process. Above half of this, the bucket
- * that has waited longest is written. With 4,096 buckets each write then takes 16 KiB, which is
- * seven answers.
+ * Maximum bytes of early rows that wait to be stored, per process. Above half of this limit, the
+ * bucket that has waited longest is written. With 4,096 buckets each such write has about 16 KiB,
+ * which is seven answers.
  */
 export const EARLY_ROWS_BYTES_MAX = 128 * 1_024 * 1_024;
 
@@ -112,8 +113,8 @@ export const EARLY_WRITES_IN_FLIGHT_MAX = 4;
 export const SWEEP_PERIOD_MS = 1_000;
 
 /**
- * Maximum number of activations that one sweep checks. A sweep then takes 50 µs, so that no call
- * waits for it noticeably.
+ * Maximum number of activations that one sweep checks. Such a sweep takes 50 µs, so calls hardly
+ * wait for it.
  */
 export const SWEEP_ACTORS_MAX = 2_000;
 

@@ -11,8 +11,8 @@ import { instantOf, sleep } from '#stdlib/clock';
 /**
  * Runs the actors of one kind. The host finds or loads the actor of a call, gives the actor one
  * turn at a time, and releases the answer when its durability dependency is met. If the actor is
- * idle and the journal is durable at once, the host answers synchronously, without a promise
- * (architecture 8).
+ * idle and the journal makes records durable synchronously, the host also answers synchronously,
+ * without a promise (architecture 8).
  */
 export class ActorHost<State, Call extends ActorCall, Answer, Event> {
   readonly #kind: ActorKind<State, Call, Answer, Event>;
@@ -54,8 +54,8 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
   }
 
   /**
-   * Reads the state of an actor between turns, without loading the actor. Undefined if it is not in
-   * memory. The state may not be durable yet.
+   * Reads the state of an actor between turns, without loading the actor. Returns undefined if the
+   * actor is not in memory. The state may not be durable yet.
    */
   readUnconfirmed<T>(id: string, read: (state: State, version: number) => T): T | undefined {
     const activation = this.#catalog.find(id);
@@ -75,7 +75,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     return found;
   }
 
-  /** Kind of the actors in this host. */
+  /** Name of the kind of the actors in this host. */
   get kind(): string {
     return this.#kind.name;
   }
@@ -100,7 +100,10 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     await this.#catalog.storeAhead(shard);
   }
 
-  /** Commits the closing events of a shard's quiet actors. Throws when nothing can be committed. */
+  /**
+   * Reports that this process refuses calls for a shard, and commits the closing events of the
+   * shard's actors. Throws when nothing can be committed.
+   */
   closeShard(shard: number): void {
     this.#ports.onLeft?.(shard);
     this.#catalog.closeShard(shard);
@@ -242,7 +245,10 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     }
   }
 
-  /** Releases an answer at once if all its dependencies are durable; otherwise when they are. */
+  /**
+   * Returns the answer immediately if all its dependencies are durable. Otherwise returns a promise
+   * that fulfils with the answer when they are durable.
+   */
   #held(
     activation: Activation<State, Call, Answer>,
     turn: HostedTurn<State, Call, Answer, Event>,
@@ -321,7 +327,7 @@ export function hostLoad(
   };
 }
 
-/** Gate of a process without a cluster, which owns all actors. */
+/** Shard gate of a process without a cluster. Such a process owns all actors. */
 export const ONE_SHARD: ShardGate = {
   shardOf: () => 0,
   assertOpen: () => undefined,

@@ -13,7 +13,9 @@ import { Fault, toFault } from '#errors/fault';
 import { instantOf } from '#stdlib/clock';
 import { HEADS_BYTES_MAX, HEADS_MAX } from '#storage/ports/instances';
 
-/** Copy of one actor for a write, and the amounts that count as stored after the write. */
+/**
+ * Copy of one actor for a write, with the records, offset and side effect that the write covers.
+ */
 type Part<State, Call, Answer> = {
   readonly activation: Activation<State, Call, Answer>;
   readonly dirty: DirtyState;
@@ -148,7 +150,10 @@ export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
     }
   }
 
-  /** Copies an actor between two tasks. Empty if the actor has nothing to store. */
+  /**
+   * Copies an actor synchronously, so that no turn changes it meanwhile. Empty if the actor has
+   * nothing to store.
+   */
   #partsOf(activation: Activation<State, Call, Answer>): Part<State, Call, Answer>[] {
     const { id, state, offset } = activation;
     const dirty = this.#dirty.stateOf(activation);

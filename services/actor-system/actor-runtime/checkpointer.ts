@@ -19,10 +19,11 @@ import { HEADS_MAX } from '#storage/ports/instances';
 /**
  * Stores dirty actors late (architecture 3.2), together with other dirty actors of their bucket.
  *
- * An actor is due in these cases:
- * - - it has been dirty for two minutes, or for 10 s if a promise depends on it;
- * - - it is the oldest dirty actor while the tail of unstored records is over half its bound;
- * - - it is about to leave memory.
+ * An actor is due if one of these conditions holds:
+ * - It has been dirty for two minutes, or for 10 s if a guarantee to callers depends on the
+ *   checkpoint.
+ * - It is the oldest dirty actor and the tail of unstored records is over half its bound.
+ * - It is about to leave memory.
  *
  * Some of the oldest actors start before they are due, so that the load on the store is even. A
  * failed write leaves its actors dirty and is retried.
@@ -56,8 +57,8 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
   }
 
   /**
-   * Starts due checkpoints while the number of concurrent writes allows. An actor is due by
-   * promise, age, tail or pace. The oldest actors go first, because they hold back the journal's
+   * Starts checkpoints of due actors, and of some actors before they are due, while the number of
+   * concurrent writes allows. The oldest actors go first, because they hold back the journal's
    * low-water mark.
    */
   startDue(monotonicMs: number): void {
@@ -88,7 +89,8 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
       if (!mayGoOn()) return;
       const isOverdue = this.#isOverdue(dirty, monotonicMs);
       if (!isOverdue && this.dirty.tail <= TAIL_FILL_DUE && !this.#pace.mayBegin) return;
-      // An overdue actor is stored even if it is busy: the copy is taken between two tasks.
+      // An overdue actor is stored even if it is busy: the copy is made synchronously, so it is
+      // consistent.
       const mayBegin = isOverdue || !activation.isBusy;
       if (mayBegin && this.#hasRoomFor(dirty)) this.#pace.began(this.#start(activation));
     }
@@ -218,8 +220,8 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
 
 /**
  * Spreads recurring work evenly over a period (token bucket). In each part of the period the same
- * share of the waiting actors may begin. Without the bucket, actors that once fell due together
- * would be stored together in every later period.
+ * share of the waiting actors may begin. Without this pacing, actors that become due together would
+ * be stored together again in every later period.
  */
 export class EvenPace {
   readonly #withinMs: number;
@@ -247,8 +249,8 @@ export class EvenPace {
   }
 
   /**
-   * Spends tokens for `count` actors that began together, due or not. A deficit delays later
-   * actors.
+   * Spends tokens for `count` actors that began together, whether or not they were due. A negative
+   * balance delays later actors.
    */
   began(count = 1): void {
     this.#earned = Math.max(1 - count, this.#earned - count);
@@ -263,17 +265,17 @@ type Part<State, Call, Answer> = {
 };
 
 /**
- * Stores early rows while they fill more than half of their room. Many rows of a bucket share one
- * write. Without early writes, large rows would make their actors' checkpoints due earlier
- * (decision 203). Only rows of durable records are stored. After a failed write the rows stay in
- * memory.
+ * Stores early rows while they fill more than half of the room for early rows. Many rows of a
+ * bucket share one write. Without these writes, large rows would make the checkpoints of their
+ * actors due earlier (decision 203). Only rows of durable records are stored. After a failed write
+ * the rows stay in memory.
  */
 export class EarlyWriter<State, Call extends ActorCall, Answer, Event> {
   readonly #kind: ActorKind<State, Call, Answer, Event>;
   readonly #ports: ActorHostPorts;
   readonly #dirty: DirtyActors<State, Call, Answer, Event>;
   readonly #onStored: (activation: Activation<State, Call, Answer>) => void;
-  /** Bytes in flight, by bucket. */
+  /** Bytes of the write in flight, by bucket. */
   readonly #storing = new Map<number, number>();
 
   /** `onStored` is called for every actor that holds less memory after a write. */
@@ -303,7 +305,7 @@ export class EarlyWriter<State, Call extends ActorCall, Answer, Event> {
     }
   }
 
-  /** Whether the early rows that are not in flight exceed their share of the room. */
+  /** Whether the early rows that are not in flight fill more than `TAIL_FILL_DUE` of their room. */
   get #isDue(): boolean {
     const underWay = [...this.#storing.values()].reduce((sum, bytes) => sum + bytes, 0);
     return this.#dirty.earlyFill(underWay) > TAIL_FILL_DUE;
@@ -341,8 +343,8 @@ export class EarlyWriter<State, Call extends ActorCall, Answer, Event> {
   }
 
   /**
-   * Whether this activation is still dirty here. False if another node owns the actor now or a
-   * newer activation replaced this one.
+   * Whether this activation is still dirty in this process. False if another node owns the actor
+   * now or a newer activation replaced this activation.
    */
   #isHere({ activation, dirty }: Part<State, Call, Answer>): boolean {
     return this.#dirty.stateOf(activation) === dirty;

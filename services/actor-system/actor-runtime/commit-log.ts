@@ -44,7 +44,7 @@ export class CommitLog {
   #groupsDone = 0;
   /**
    * Last offset of every group from the low-water mark on. `#lowWaterMark` is the index of the
-   * first group.
+   * first of these groups.
    */
   #kept: number[] = [];
   #lowWaterMark = 0;
@@ -86,7 +86,7 @@ export class CommitLog {
   }
 
   /**
-   * Throws `service_unavailable` while commits are impossible, and forever once the journal has
+   * Throws `service_unavailable` while commits are impossible, and always after the journal has
    * ended.
    */
   assertOpen(): void {
@@ -95,13 +95,13 @@ export class CommitLog {
     if (refusal !== undefined) throw refusal;
   }
 
-  /** Whether this is the only writer and commits are refused for now. */
+  /** Whether this process is the only writer and refuses commits at present. */
   get isHeldUp(): boolean {
     const isAlone = this.#journal.isOnlyWriter && this.#failure === undefined;
     return isAlone && this.#refusal() !== undefined;
   }
 
-  /** Throws `service_unavailable` once the journal has ended. */
+  /** Throws `service_unavailable` after the journal has ended. */
   assertAlive(): void {
     if (this.#failure !== undefined) throw journalEnded(this.#failure, false);
   }
@@ -181,7 +181,10 @@ export class CommitLog {
     if (this.#lease === undefined || sinceMs >= quietMs) this.#append();
   }
 
-  /** Ends the log. Records that are not durable then count as lost in this process. */
+  /**
+   * Ends the log. Rejects the promises of all callers that wait for a record that is not durable,
+   * with an unknown outcome.
+   */
   end(failure: unknown): void {
     if (this.#failure === undefined) this.#fail(failure);
   }
@@ -222,8 +225,9 @@ export class CommitLog {
   }
 
   /**
-   * Starts an append once the running task has added all its records. The records of one frame then
-   * share an append. Otherwise the first record would be appended alone and the others would wait.
+   * Starts an append after the running task has added all its records. The records of one frame
+   * then share an append. Otherwise the first record would be appended alone and the others would
+   * wait.
    */
   #hurry(): void {
     this.#isGroupWanted = true;

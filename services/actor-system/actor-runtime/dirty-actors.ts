@@ -12,11 +12,9 @@ import type { Clock } from '#stdlib/clock';
 
 /** Unstored changes of one actor. */
 export type DirtyState = {
-  /**
-   * Number of committed records that no checkpoint has stored, and their approximate bytes without
-   * early rows.
-   */
+  /** Number of committed records that no checkpoint has stored. */
   records: number;
+  /** Approximate bytes of these records, without early rows. */
   bytes: number;
   /** Log offset of the first unstored record. */
   firstOffset: number;
@@ -27,7 +25,7 @@ export type DirtyState = {
   isRefused: boolean;
   /** Bucket of the actor's stored state. */
   readonly bucket: number;
-  /** Side effect that must be done before the actor's newest version counts as stored. */
+  /** Side effect that must be done before the actor's newest version is stored. */
   pendingEffect: SideEffect | undefined;
 };
 
@@ -39,8 +37,8 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
   readonly #buckets = new Groups<Activation<State, Call, Answer>>();
   readonly #shards = new Groups<Activation<State, Call, Answer>>();
   /**
-   * Actors with a waiting promise or side effect, and the start of the wait (monotonic), oldest
-   * first.
+   * Actors that must be stored soon, because a guarantee to callers or a side effect depends on the
+   * checkpoint. The values are the starts of the wait (monotonic), oldest first.
    */
   readonly #urgent = new Map<Activation<State, Call, Answer>, number>();
   /** Bytes of early rows by bucket. */
@@ -50,7 +48,7 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
 
   readonly #earlyBytesMax: number;
 
-  /** `earlyBytesMax`: room for early rows. */
+  /** `earlyBytesMax`: maximum bytes of early rows. */
   constructor(
     kind: ActorKind<State, Call, Answer, Event>,
     clock: Pick<Clock, 'monotonicMs'>,
@@ -147,8 +145,9 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
   }
 
   /**
-   * Counts `records` that an actor has replayed, recovered at `offset`. The records are durable but
-   * in no checkpoint. `effect` is the side effect that the records leave pending.
+   * Counts `records` recovered records that an actor has replayed. `offset` is the log offset of
+   * these records, which are durable but in no checkpoint. `effect` is the side effect that the
+   * records leave pending.
    */
   recovered(
     activation: Activation<State, Call, Answer>,
@@ -180,7 +179,10 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
     if (!this.#isUrgent(activation, dirty)) this.#urgent.delete(activation);
   }
 
-  /** Marks the actor's first `records`, up to `offset`, as stored by a copy from `sinceMs`. */
+  /**
+   * Marks the actor's first `records` records, up to `offset`, as stored. `sinceMs` is the time of
+   * the stored copy.
+   */
   stored(
     activation: Activation<State, Call, Answer>,
     dirty: DirtyState,

@@ -42,7 +42,7 @@ export interface EventSourcing<
   /** Rows that may be stored before the actor's checkpoint. Absent: the kind has no such rows. */
   readonly earlyRows?: EarlyRows<State>;
 
-  /** Whether a promise requires the state to be stored soon. Absent: never. */
+  /** Whether a guarantee to callers requires the state to be stored soon. Absent: never. */
   isUrgent?(state: State): boolean;
 
   /** Bytes that a dirty actor holds until it is stored. Counts towards the bound of the tail. */
@@ -52,7 +52,7 @@ export interface EventSourcing<
   beforeReplay?(state: State, events: readonly Event[]): State;
 
   /**
-   * Side effect that the replayed events leave pending, if any. It runs before the state counts as
+   * Side effect that the replayed events leave pending, if any. The effect runs before the state is
    * stored.
    */
   effectAfterReplay?(id: string, state: State, events: readonly Event[]): SideEffect | undefined;

@@ -130,12 +130,12 @@ export class AppendSpans {
     this.#service = service;
   }
 
-  /** Registers that a span committed the record at `offset`. Offsets grow. */
+  /** Registers that a span committed the record at `offset`. Offsets must increase. */
   committed(offset: number, traceparent: string): void {
     if (!isSampled(traceparent)) return;
     const last = this.#waiting.at(-1);
-    // A take-over's records share one span. Merge them, so that they do not displace the runs of
-    // calls.
+    // The records of one takeover share one span. Merge them, so that they do not displace the runs
+    // of calls.
     if (last?.traceparent === traceparent && last.to === offset - 1) last.to = offset;
     else if (this.#waiting.length < RUNS_MAX) {
       this.#waiting.push({ from: offset, to: offset, traceparent });

@@ -3,9 +3,7 @@ import type { Instant } from '#stdlib/clock';
 /** Idempotent action outside the actor, such as a call to another actor. */
 export type SideEffect = () => Promise<void>;
 
-/**
- * One call's turn with an actor, as the actor's kind sees it. The instant is the start of the turn.
- */
+/** Turn of one call, as the kind of the actor sees it. The instant is the start of the turn. */
 export interface Turn<Event, Outcome = unknown> extends Instant {
   /** Version of the actor, including this turn's commit. */
   readonly version: number;
@@ -19,9 +17,9 @@ export interface Turn<Event, Outcome = unknown> extends Instant {
    */
   commit(event: Event): Outcome;
   /**
-   * Declares that the answer reveals nothing committed after `offset` (0: only stored state). The
-   * answer then waits for `offset` alone. Throws `service_unavailable` if `offset` cannot become
-   * durable for now. Must be called before the turn changes anything.
+   * Declares that the answer reveals nothing that was committed after `offset` (0: only stored
+   * state). The answer then waits for `offset` alone. Throws `service_unavailable` if `offset`
+   * cannot become durable at present. Must be called before the turn changes anything.
    */
   dependOn(offset: number): void;
   /**

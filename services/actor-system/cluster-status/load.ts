@@ -17,7 +17,7 @@ export function loadReport(
   };
 }
 
-/** Rates of several call counters between two looks, in calls per second. */
+/** Rates of several call counters between two readings, in calls per second. */
 export class CallRates {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   #before: { readonly calls: ReadonlyMap<string, number>; readonly atMs: number } | undefined;
@@ -27,8 +27,8 @@ export class CallRates {
   }
 
   /**
-   * Rates since the previous look, by name. A counter that was absent in the previous look has no
-   * rate.
+   * Reads the counters and returns their rates since the previous call, by name. A counter that was
+   * absent in the previous call has no rate.
    */
   look(calls: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
     const before = this.#before;

@@ -6,7 +6,7 @@ export type Known<Value> = { readonly value: Value } | { readonly not_known: str
 
 /**
  * Waits up to `msMax` milliseconds for `pending`, and turns a failure or timeout into a reason. One
- * failing part must not fail the whole report. `whose` is the subject of the reason's sentence.
+ * failing part must not fail the whole report. `whose` names the part in the text of the reason.
  */
 export async function known<Value>(
   clock: Clock,

@@ -42,17 +42,20 @@ export type ServiceReport = {
   /** Id of the cluster. */
   readonly cluster: string;
   readonly shard_count: number;
-  /** Age of the owner table, and why reading it again failed. Null if reading succeeded. */
+  /** Seconds since the owner table was last read. */
   readonly table_age_s: number;
+  /** Reason why the latest read of the owner table failed. Null if the read succeeded. */
   readonly table_fault: string | null;
   readonly nodes: readonly NodeReport[];
   /** Owner of each shard, as an index into `nodes`. */
   readonly owners: readonly (number | null)[];
-  /** Number of unserved shards by state, and the first unserved shards. */
+  /** Number of unserved shards by state. */
   readonly unserved: Readonly<Record<UnservedState, number>>;
+  /** The first unserved shards. */
   readonly unserved_shards: readonly UnservedShard[];
-  /** Number of shards that move or should move, and the first of these shards. */
+  /** Number of shards that move or should move. */
   readonly move_count: number;
+  /** The first shards that move or should move. */
   readonly moves: readonly Move[];
   /** Other clusters that use the same subjects. */
   readonly strangers: readonly string[];
@@ -90,13 +93,11 @@ export type JournalReport = {
 export type LoadReport = {
   readonly actors: number;
   readonly actor_bytes: number;
-  /**
-   * Records without a checkpoint, and the age of the oldest in seconds. The age is null without
-   * such records.
-   */
+  /** Number of records that no checkpoint has stored. */
   readonly unstored_records: number;
+  /** Age of the oldest such record in seconds. Null if there is no such record. */
   readonly oldest_unstored_s: number | null;
-  /** Call rate between the last two looks. Null after the first look. */
+  /** Call rate between the last two reports. Null in the first report. */
   readonly calls_per_s: number | null;
 };
 
@@ -126,8 +127,8 @@ type Move = {
 };
 
 /**
- * Maximum number of shards listed in a report. Longer than a screen, even after a cluster has lost
- * all shards.
+ * Maximum number of shards listed in a report. More than a screen shows. Bounds the report even if
+ * a cluster has lost all shards.
  */
 const SHARDS_NAMED_MAX = 64;
 
@@ -188,7 +189,7 @@ type Places = ReturnType<typeof placesOf>;
 
 function placesOf(nodes: readonly NodeFacts[]) {
   const byIncarnation = new Map(nodes.map(({ seen }, place) => [seen.incarnation, place]));
-  // If a node has several incarnations, the incarnation that is not leaving counts.
+  // If a node has several incarnations, use the incarnation that is not leaving.
   const byName = new Map(
     nodes.flatMap(({ seen }, place) =>
       seen.node === undefined || seen.state === 'leaving' ? [] : [[seen.node, place] as const],
@@ -229,7 +230,7 @@ function unservedShard(
   return { shard, state, owner: places.of(incarnation), since_s };
 }
 
-/** Whether a shard waits for its move, or its new owner does not serve it yet. */
+/** Whether a shard waits for its move, or has a new owner that does not serve the shard yet. */
 function isMoving({ state, node, due_at }: SeenShard): boolean {
   if (state === 'moving') return true;
   return state === 'served' && due_at !== undefined && due_at !== node;

@@ -8,7 +8,7 @@ import type { JournalHead } from '#storage/ports/journal';
 export type ClusterSnapshot = ShardTable & {
   /** Nodes heard now, including leaving nodes, sorted by name. */
   readonly members: readonly Member[];
-  /** Hash of the present nodes, computed as the nodes do. Equal for equal views. */
+  /** Hash of the present nodes, computed in the same way as on the nodes. Equal for equal views. */
   readonly viewHash: string;
   /** Node that should own each shard. Empty if no node was heard. */
   readonly ring: readonly string[];
@@ -67,8 +67,9 @@ export type SeenNode = {
   readonly incarnation: string;
   readonly address: string | undefined;
   readonly state: 'serving' | 'leaving' | 'wrong clock' | 'sealed' | 'not heard';
-  /** Number of shards in the node's heartbeat, and number of its shards in the table. */
+  /** Number of shards in the node's heartbeat. */
   readonly serves: number | undefined;
+  /** Number of shards that the node owns in the shard table. */
   readonly owns: number;
   readonly view: string | undefined;
   /** Whether the node sees the same nodes as this process. */
@@ -78,7 +79,10 @@ export type SeenNode = {
   readonly release: string | undefined;
 };
 
-/** Nodes that are heard, then owners that are not. `headOf` reads the head of a journal. */
+/**
+ * Nodes that are heard, followed by shard owners that are not heard. `headOf` reads the head of a
+ * journal.
+ */
 export async function nodesOf(
   snapshot: ClusterSnapshot,
   headOf: (incarnation: string) => Promise<JournalHead | undefined>,
@@ -157,7 +161,9 @@ export function ringOf({ service, members, ring, rows, shardCount }: ClusterSnap
   });
 }
 
-/** Rows for all shards, with the owner by the table and the node by the ring. */
+/**
+ * One row per shard: the owner in the shard table, and the node that the ring assigns (`due_at`).
+ */
 export function shardsOf({ service, rows, members, ring, shardCount }: ClusterSnapshot) {
   const rowOf = new Map(rows.map((row) => [row.shard, row]));
   const memberOf = new Map(members.map((member) => [member.incarnation, member]));

@@ -46,8 +46,8 @@ type ClusterWatchPorts = WatchPorts & { readonly release: string };
 
 /**
  * Watches a cluster from one of its processes. Watching lasts only while reports are requested. All
- * callers share at most one look per second, and every part of a look has its own deadline. Source:
- * decision 261.
+ * callers share one report, computed at most once per second. Every query for a report has its own
+ * deadline. Source: decision 261.
  */
 export class ClusterWatch implements ClusterReporter {
   readonly #ports: ClusterWatchPorts;
@@ -157,14 +157,18 @@ export type WatchPorts = Hearing & {
  */
 const LISTEN_MS = 1_200;
 
-/** Maximum wait for the store or a node, in milliseconds. Both normally answer in a few. */
+/**
+ * Maximum wait for the store or a node, in milliseconds. Both normally answer in a few
+ * milliseconds.
+ */
 const ANSWER_MS_MAX = 800;
 
 /**
- * Maximum number of nodes queried per look, all at the same time. In a larger cluster, facts about
- * the other nodes are reported as not known.
+ * Maximum number of nodes queried for one report. In a larger cluster, facts about the other nodes
+ * are reported as not known.
  */
 const NODES_ASKED_MAX = 64;
+/** Maximum number of concurrent queries. */
 const NODES_ASKED_AT_ONCE = 16;
 
 /** One service of a cluster, watched from outside the service. */
@@ -187,8 +191,8 @@ class WatchedService implements Disposable {
   }
 
   /**
-   * Takes a look. The first look takes a little over a second. Does not reject if a dependency is
-   * unavailable.
+   * Builds the report on the service. The first report takes a little over a second. Does not
+   * reject if a dependency is unavailable.
    */
   async look(): Promise<Known<ServiceReport>> {
     const fault = await this.#readTable();

@@ -42,18 +42,21 @@ const DEVIATING_MS = 3_000;
 /** Period of comparing clocks, in milliseconds: the heartbeat period. */
 const LOOK_MS = 1_000;
 
-/** Delay of a look from which this process counts as paused, in milliseconds. */
+/**
+ * Time since the last clock comparison, in milliseconds, after which this process is treated as
+ * paused.
+ */
 const STALL_MS = 5_000;
 
 /**
  * Time after a pause during which heartbeats are not evaluated, in milliseconds. Heartbeats that
- * waited in a queue carry late times.
+ * waited in a queue carry outdated times.
  */
 const DEAF_MS = 2_000;
 
 /**
- * Maximum number of processes whose clocks are compared: a fleet of 500, including incarnations
- * that ended in recent restarts.
+ * Maximum number of processes whose clocks are compared. Enough for 500 processes and for the
+ * incarnations that ended in recent restarts.
  */
 const CLOCKS_MAX = 4_096;
 
@@ -123,8 +126,8 @@ export class ClockWatch implements Disposable {
   }
 
   /**
-   * Whether the clock has been wrong for so long that this process should serve nothing. A clock
-   * that was wrong from the start puts the process aside at once.
+   * Whether the clock has been wrong for so long that this process should serve nothing. True
+   * immediately if the clock was wrong from the start.
    */
   get isAside(): boolean {
     const sinceMs = this.#deviatingSinceMs;
@@ -137,9 +140,9 @@ export class ClockWatch implements Disposable {
   }
 
   /**
-   * Whether the clocks of the database servers confirm this clock. They count only while fewer than
-   * two other processes are heard and no heard process contradicts. Two or more heard processes
-   * decide alone (decision 138).
+   * Whether the clocks of the database servers confirm this clock. Their confirmation is used only
+   * while fewer than two other processes are heard and no heard process contradicts this clock. Two
+   * or more heard processes decide alone (decision 138).
    */
   #hasServersWith(own: number, others: readonly number[]): boolean {
     if (others.length >= OTHERS_MIN || this.#servers?.agreesWith(own) !== true) return false;
@@ -272,7 +275,7 @@ class ServerAgreement {
     this.#clock = clock;
   }
 
-  /** Asks the servers again, unless the last request began less than 10 s ago. */
+  /** Queries the servers again, unless the last query began less than 10 s ago. */
   ask(): void {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - this.#askedMs < ASK_PERIOD_MS) return;

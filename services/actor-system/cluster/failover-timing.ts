@@ -79,8 +79,8 @@ export const STALLED_MS = 5_000;
 export const PROGRESS_PERIOD_MS = 1_000;
 
 /**
- * Duration of this process's own append or read from which the process counts as slow, in
- * milliseconds. A slow process has no evidence against other nodes (architecture 3.3).
+ * Duration of this process's own append or read, in milliseconds, from which the process is treated
+ * as slow. A slow process has no evidence against other nodes (architecture 3.3).
  */
 export const SLOW_MS = 1_000;
 

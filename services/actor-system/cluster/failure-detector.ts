@@ -10,7 +10,7 @@ import {
 import type { Evidence, Findings, ProbeAim } from '#cluster/failure-evidence';
 import { nodesAfter } from '#cluster/shard-owners';
 
-/** Why a journal is sealed: the three reasons of architecture 3.3. */
+/** All reasons for sealing a journal (architecture 3.3). */
 export const SEAL_REASONS = ['dead', 'stalled', 'unreachable'] as const;
 
 /** Reason for sealing a journal. */
@@ -51,8 +51,8 @@ export function nextVerdict(evidence: Evidence, owner: string, nowMs: number): V
 }
 
 /**
- * Whether this node hears at least half of the shard owners. Counts this node and sealed owners. A
- * node that hears fewer may itself be partitioned from the others (architecture 3.4).
+ * Whether this node hears at least half of the shard owners. This node itself and sealed owners are
+ * included. A node that hears fewer may itself be partitioned from the others (architecture 3.4).
  */
 export function hearsEnough(evidence: Evidence, nowMs: number): boolean {
   return evidence.heardShare(nowMs) >= 0.5;

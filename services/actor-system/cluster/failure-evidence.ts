@@ -15,14 +15,17 @@ export type Watcher = {
   readonly isDirect: boolean;
 };
 
-/** An incarnation as its heartbeats show it. */
+/** Facts about an incarnation from its heartbeats. */
 type HeardMember = {
   readonly incarnation: string;
   readonly node: string;
   readonly heardMs: number;
 };
 
-/** Question of a probe: does any process listen at the address, or which incarnation does? */
+/**
+ * Goal of a probe: find out whether any process listens at the address, or find out which
+ * incarnation listens there.
+ */
 export type ProbeAim = 'listener' | 'incarnation';
 
 /**
@@ -148,7 +151,8 @@ export class Evidence {
 
   /**
    * Records that an owner's journal is sealed. Without proof of death, the owner's read lease may
-   * still be running. In this case its shards open later. Returns whether the record is new.
+   * still be running, so its shards open later. Returns false if the shards already open at this
+   * time or earlier.
    */
   sealed(owner: string, isProvenDead: boolean, nowMs: number): boolean {
     const openableMs = isProvenDead ? nowMs : nowMs + OPEN_AFTER_SEAL_MS;
@@ -195,14 +199,20 @@ export class Evidence {
     return this.#sealed.get(incarnation) ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Milliseconds since the last heartbeat of an incarnation, or since watching began if later. */
+  /**
+   * Milliseconds since the last heartbeat of an incarnation or since watching began, whichever was
+   * later.
+   */
   silentMs(incarnation: string, nowMs: number): number {
     const heardMs = this.memberOf(incarnation)?.heardMs ?? Number.NEGATIVE_INFINITY;
     const sinceMs = this.#watched.get(incarnation)?.sinceMs ?? nowMs;
     return nowMs - Math.max(heardMs, sinceMs);
   }
 
-  /** Share of the shard owners that is heard, in (0, 1]. Counts this process and sealed owners. */
+  /**
+   * Share of the shard owners that is heard, in (0, 1]. This process and sealed owners are
+   * included.
+   */
   heardShare(nowMs: number): number {
     let heard = 1;
     for (const owner of this.#watched.keys()) {

@@ -30,7 +30,7 @@ type FailureWatchPorts = {
   readonly onBug: (error: unknown) => void;
 };
 
-/** Identity of the watching node, and the subjects it uses. */
+/** Identity of the watching node, its service, and the prefix of its subjects. */
 type FailureWatchConfig = Watcher & {
   readonly service: ShardedService;
   readonly prefix: string;
@@ -162,7 +162,7 @@ export class FailureWatch implements Disposable {
     const { journals, onSealed, onBug } = this.#ports;
     this.#evidence.sealing(owner, reason === 'stalled', this.#nowMs);
     const sealed = await journals.seal(owner).catch((error: unknown) => {
-      // An unavailable store is not a bug. The next look retries.
+      // An unavailable store is not a bug. The next check retries.
       if (toFault(error).code !== 'service_unavailable') onBug(error);
       return undefined;
     });

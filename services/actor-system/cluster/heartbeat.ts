@@ -35,7 +35,10 @@ const heartbeatSchema = z.object({
   incarnation: text,
   /** `host:port` of the sender's gRPC server. */
   address,
-  /** Unix time of the start. If a node has two incarnations, the later incarnation counts. */
+  /**
+   * Unix time of the start. If a node has two incarnations, the incarnation that started later is
+   * used.
+   */
   startedAtMs: z.int(),
   /** Release of the sender, for display. Absent before release 1.0.0. */
   release: z.string().max(TEXT_LENGTH_MAX).optional(),

@@ -35,9 +35,9 @@ const LOOKS_MAX = 16;
 type Found = { readonly isBegun: boolean; readonly againMs: number };
 
 /**
- * Checks which of the heard incarnations have an open journal at the address that they claim. Nodes
- * are decided by the database, not by the bus. A journal that was found once is not looked up
- * again; the failure detector notices its end.
+ * Checks which of the heard incarnations have an open journal at the address that they claim. The
+ * database decides which processes are nodes, not the bus. After a journal was found, it is not
+ * looked up again; the failure detector detects its end.
  */
 export class JournalPresence {
   readonly #options: JournalPresenceOptions;

@@ -8,14 +8,14 @@ type Progress = {
   stalledSinceMs: number;
 };
 
-/** Gap between two looks above which this process was paused, in milliseconds. */
+/** Time between two calls of `look` above which this process was paused, in milliseconds. */
 const GAP_MS_MAX = 1_000;
 
 /**
- * Tracks from reads of journal heads which journals grow. A journal without growth counts against
- * its owner only while this process's own appends and reads are fast. Without this rule, a stall of
- * the store made healthy nodes seal each other (architecture 3.3). All times are monotonic and are
- * passed in by the caller.
+ * Tracks from reads of journal heads which journals grow. A journal without growth is evidence
+ * against its owner only while this process's own appends and reads are fast. Without this rule, a
+ * stall of the store made healthy nodes seal each other (architecture 3.3). All times are monotonic
+ * and are passed in by the caller.
  */
 export class JournalProgress {
   readonly #progress = new Map<string, Progress>();
@@ -26,7 +26,7 @@ export class JournalProgress {
   }
 
   /**
-   * Restarts all stall timers if this process was slow or paused. To be called several times a
+   * Restarts all stall timers if this process was slow or paused. Must be called several times a
    * second.
    */
   look(slowestAppendMs: number, nowMs: number): void {

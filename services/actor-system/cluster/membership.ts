@@ -25,10 +25,10 @@ export type Member = Heartbeat & {
   readonly heardMs: number;
 };
 
-/**
- * Heartbeats are sent every second. A node is absent after two lost heartbeats (architecture 3).
- */
+/** Period of heartbeats, in milliseconds (architecture 3). */
 const HEARTBEAT_PERIOD_MS = 1_000;
+
+/** Time without a heartbeat after which a node is absent: two lost heartbeats (architecture 3). */
 const PRESENT_MS = 3_000;
 
 /**
@@ -38,7 +38,7 @@ const PRESENT_MS = 3_000;
 const KNOWN_MS = 60_000;
 
 /**
- * Maximum number of incarnations remembered in that time. Enough for a fleet of 500 that restarts
+ * Maximum number of incarnations remembered for `KNOWN_MS`. Enough for a fleet of 500 that restarts
  * several times.
  */
 const KNOWN_MAX = 4_096;
@@ -78,7 +78,7 @@ export class Membership implements Disposable {
   #notifiedViewHash = '';
   #ignoredCount = 0;
 
-  /** Subscribes at once. The first heartbeat is sent after a second, or by `beat`. */
+  /** Subscribes immediately. The first heartbeat is sent after a second, or by `beat`. */
   constructor(options: MembershipOptions) {
     this.#options = options;
     const { bus, clock, prefix, service, journals } = options;
@@ -107,8 +107,9 @@ export class Membership implements Disposable {
 
   /**
    * Members heard within 3 s that are neither leaving nor aside, including this process, sorted by
-   * node name. If a node has several incarnations, only the last started counts. If the membership
-   * checks journals, other members count only after their journals were found.
+   * node name. If a node has several incarnations, only the incarnation that started last is
+   * included. If the membership checks journals, other members are included only after their
+   * journals were found.
    */
   present(): readonly Member[] {
     const newest = new Map<string, Member>();
@@ -125,8 +126,8 @@ export class Membership implements Disposable {
   }
 
   /**
-   * Incarnations heard within 60 s, including leaving and silent incarnations, but none that is
-   * proven dead.
+   * Incarnations heard within 60 s, including leaving and silent incarnations. Incarnations that
+   * are proven dead are excluded.
    */
   known(): readonly Member[] {
     const sinceMs = this.#options.clock.monotonicMs() - KNOWN_MS;
@@ -136,7 +137,8 @@ export class Membership implements Disposable {
   }
 
   /**
-   * Incarnations heard within 3 s, including leaving incarnations, but none that is proven dead.
+   * Incarnations heard within 3 s, including leaving incarnations. Incarnations that are proven
+   * dead are excluded.
    */
   heard(): readonly Member[] {
     const sinceMs = this.#options.clock.monotonicMs() - PRESENT_MS;
@@ -260,7 +262,7 @@ export class Membership implements Disposable {
   }
 
   /**
-   * Whether a heartbeat names another incarnation than its sender's. A process opens one bus for
+   * Whether a heartbeat names an incarnation that is not its sender's. A process opens one bus for
    * its lifetime, and its incarnation ids begin with the sender mark of that bus.
    */
   #isForged({ incarnation }: Heartbeat, speaker: string | undefined): boolean {
@@ -383,8 +385,8 @@ type MembershipOptions = {
    */
   readonly journals?: Pick<JournalStore, 'readHead'> | undefined;
   /**
-   * Whether to keep the shard lists of members. For a watching process that receives only
-   * heartbeats.
+   * Whether to keep the shard lists of members. Set by a process that only watches the service and
+   * receives only heartbeats.
    */
   readonly keepsShards?: boolean;
   /** Called at most once in 30 s when another cluster uses the same prefix. */

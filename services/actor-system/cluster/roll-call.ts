@@ -30,9 +30,9 @@ const TEXT_LENGTH_MAX = 300;
 const PROCESSES_MAX = 4_096;
 
 /**
- * Delay between a call and the answer, in milliseconds. All calls within the delay get one answer,
- * so callers cannot cause more than five answers per second. The delay also gives NATS servers time
- * to propagate the caller's subscription.
+ * Delay between a roll call and the answer, in milliseconds. All roll calls within the delay get
+ * one answer, so callers cannot cause more than five answers per second. The delay also gives NATS
+ * servers time to propagate the caller's subscription.
  */
 const ANSWER_DELAY_MS = 200;
 
@@ -69,8 +69,8 @@ export function presentSubject(prefix: string): string {
 }
 
 /**
- * Answers roll calls until disposed. An answer follows 200 ms after a call and serves all calls in
- * that time.
+ * Answers roll calls until disposed. An answer is sent 200 ms after a roll call and answers all
+ * roll calls that arrive in that time.
  */
 export function answerRollCalls(
   { bus, clock, prefix, cluster }: Place,

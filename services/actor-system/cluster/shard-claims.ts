@@ -31,8 +31,8 @@ type ShardClaimsPorts = {
 };
 
 /**
- * Claims of one incarnation: the compare-and-set writes that make it a shard's owner
- * (architecture 3.3).
+ * Claims of one incarnation: the compare-and-set writes that make the incarnation the owner of a
+ * shard (architecture 3.3).
  */
 export class ShardClaims {
   readonly #config: OwnerConfig;
@@ -52,8 +52,8 @@ export class ShardClaims {
 
   /**
    * Takes over shards of a sealed owner. First makes the owner's records durable in this
-   * incarnation's own journal, then claims the shards, then opens them. A shard whose claim fails
-   * is retried later from the table.
+   * incarnation's own journal, then claims the shards, then opens them. A failed claim is retried
+   * after a later read of the shard table.
    */
   async takeOver(owner: string, lost: readonly ShardRow[]): Promise<void> {
     const { clock, detector, host, hasEnded, onTakenOver } = this.#ports;
@@ -62,7 +62,7 @@ export class ShardClaims {
     const missing = claims.filter((claim) => !host.isRecovered(claim));
     if (missing.length > 0) await host.recoverTail(owner, missing);
     // Wait before the claim: an incarnation that finds its own name in the row may open the shard
-    // at once.
+    // immediately.
     while (detector.openableMs(owner) > clock.monotonicMs()) {
       if (!detector.isSealed(owner) || hasEnded()) return;
       // In short steps, because a proof of death may arrive and end the wait early.
@@ -82,7 +82,7 @@ export class ShardClaims {
     if (hasEnded()) return false;
     const { service, incarnation: owner } = this.#config;
     const claim = { service, shard, from, owner };
-    // Without an answer the outcome is unknown; a later read of the table shows it.
+    // Without an answer the outcome is unknown. A later read of the table shows the outcome.
     const outcome = await shards.change(claim).catch(() => undefined);
     if (outcome === undefined) return false;
     const epoch = (from?.epoch ?? 0) + 1;
@@ -136,7 +136,7 @@ export class Handoff {
   async give(from: ShardRow, to: Member | undefined): Promise<ShardRow> {
     let receiver = to;
     this.#ports.host.releasing(from.shard);
-    // After the end of this incarnation, the node that takes over moves the epoch.
+    // After the end of this incarnation, the node that takes over raises the epoch.
     while (!this.#ports.hasEnded()) {
       const row = await this.#change(from, receiver?.incarnation ?? this.#config.incarnation);
       if (row !== undefined) {

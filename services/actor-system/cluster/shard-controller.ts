@@ -30,7 +30,7 @@ type ShardControllerPorts = {
   readonly members: Membership;
   readonly detector: FailureWatch;
   readonly host: ShardHost;
-  /** Ends this incarnation at once, because one of its shards has another owner. */
+  /** Ends this incarnation immediately, because one of its shards has another owner. */
   readonly fence: (why: string) => void;
   /**
    * Whether the bus is connected. While the bus is disconnected, this node claims and releases
@@ -56,7 +56,7 @@ type Planned<Kind extends ShardAction['kind']> = Extract<ShardAction, { kind: Ki
 /**
  * Reconciles the shards of this process with the ring. The controller is level-triggered: every
  * second it reads the shard table, the only authority, and executes the planner's actions.
- * Heartbeats and announcements only trigger an earlier look. At most one task runs per shard
+ * Heartbeats and announcements only trigger an earlier read. At most one task runs per shard
  * (architecture 3.3, 3.4).
  */
 export class ShardController implements Disposable {
@@ -74,7 +74,7 @@ export class ShardController implements Disposable {
   readonly #ring: (nodes: readonly string[]) => readonly string[];
   #isLooking = false;
   #isLookRequested = false;
-  /** Number of looks begun, and the number of the last look that read the table. */
+  /** Number of table reads begun, and the number of the last read that succeeded. */
   #looks = { begun: 0, seen: 0 };
 
   constructor(config: ShardControllerConfig, ports: ShardControllerPorts) {
@@ -103,7 +103,10 @@ export class ShardController implements Disposable {
     this.#stack.use(clock.after(config.startupGraceMs, wake));
   }
 
-  /** Schedules a look at the table. Several requests before that look are merged. */
+  /**
+   * Schedules a read of the table and the actions that follow from it. Requests before that read
+   * are merged.
+   */
   wake(): void {
     this.#isLookRequested = true;
     if (this.#isLooking || this.#stack.disposed) return;
@@ -148,7 +151,7 @@ export class ShardController implements Disposable {
     const { service, shardCount } = this.#config;
     this.#looks.begun += 1;
     const look = this.#looks.begun;
-    // If the store does not answer, nothing changes and the next look retries.
+    // If the store does not answer, nothing changes and the next read retries.
     const rows = await shards.load(service, shardCount).catch(() => undefined);
     if (rows === undefined || this.#stack.disposed) return;
     this.#note(rows);
@@ -261,7 +264,7 @@ export class ShardController implements Disposable {
     for (const shard of shards) this.#busy.add(shard);
     task()
       .catch((error: unknown) => {
-        // An unavailable store is not a bug. The next look retries.
+        // An unavailable store is not a bug. The next read retries.
         if (toFault(error).code !== 'service_unavailable') this.#ports.onBug(error);
       })
       .finally(() => {

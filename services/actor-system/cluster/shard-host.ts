@@ -21,7 +21,7 @@ export interface ShardHost {
   /** Starts serving a shard. */
   openShard(claim: ShardClaim): void;
   /**
-   * Stops taking calls for a shard at once. Fulfils when all its actors are stored and evicted.
+   * Stops taking calls for a shard immediately. Fulfils when all its actors are stored and evicted.
    * Rejects if this incarnation ends first. No other node can own the shard until `releasing`.
    */
   closeShard(shard: number): Promise<void>;

@@ -36,8 +36,9 @@ const DOUBTED_MS = 10_000;
 export class ShardOwners implements Disposable {
   readonly #clock: Clock;
   readonly #owners: (ShardOwner | undefined)[];
-  /** When each owner was learned, and until when it is doubted (monotonic). */
+  /** Monotonic time at which each owner was learned. */
   readonly #learnedMs: number[];
+  /** Monotonic time until which each owner is doubted. */
   readonly #doubtedUntilMs: number[];
   /**
    * Former owners per shard that did not serve and were replaced by an owner with a lower epoch.
@@ -72,8 +73,9 @@ export class ShardOwners implements Disposable {
   }
 
   /**
-   * Stores an owner if its epoch is larger than the known one, or if the known owner is doubted and
-   * differs. Returns whether the owner was stored. Ignores shards beyond the cluster's count.
+   * Stores an owner if its epoch is larger than the epoch of the known owner, or if the known owner
+   * is doubted and differs. Returns whether the owner was stored. Ignores shards beyond the
+   * cluster's count.
    */
   learn(shard: number, { incarnation, address, epoch }: ShardOwner): boolean {
     if (!(shard in this.#owners)) return false;
@@ -100,8 +102,8 @@ export class ShardOwners implements Disposable {
   }
 
   /**
-   * Compares the table with `rows`, read from the shard table since `askedMs` (monotonic). Doubts
-   * each owner that the rows do not confirm.
+   * Compares this routing table with `rows` of the shard table. `askedMs` is the time at which the
+   * read of the rows began (monotonic). Doubts each owner that the rows do not confirm.
    */
   check(rows: readonly ShardRow[], askedMs: number): void {
     const byShard = new Map(rows.map((row) => [row.shard, row]));
@@ -136,8 +138,8 @@ export class ShardOwners implements Disposable {
   }
 
   /**
-   * Registers a listener for nodes that join, before they own shards. Called again if a node was
-   * silent meanwhile.
+   * Registers a listener for nodes that join, before they own shards. The listener is called again
+   * for a node that fell silent and is heard again.
    */
   onJoined(listener: JoinedListener): Disposable {
     return this.#joinedListeners.add(listener);

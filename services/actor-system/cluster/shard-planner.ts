@@ -19,10 +19,9 @@ type HeldShards = {
 
 /** View of this node on its cluster. */
 type ClusterView = {
-  /**
-   * When this node started (monotonic), and how long it listens before it claims, in milliseconds.
-   */
+  /** Monotonic time at which this node started. */
   readonly startedMs: number;
+  /** Time for which this node listens before it claims shards, in milliseconds. */
   readonly startupGraceMs: number;
   /** Present incarnations, including this one. */
   readonly present: ReadonlySet<string>;
@@ -50,11 +49,11 @@ export type ShardFacts = {
 export type ShardAction =
   /** Ends this incarnation, because another node has taken a shard that is served here. */
   | { readonly kind: 'fence'; readonly shard: number }
-  /** Decides claims up to the row's epoch, because the row names another owner. */
+  /** Marks claims up to the row's epoch as decided, because the row names another owner. */
   | { readonly kind: 'decided'; readonly row: ShardRow }
   /** Opens a shard whose row names this incarnation at an epoch that it has not opened yet. */
   | { readonly kind: 'open'; readonly row: ShardRow }
-  /** Closes an open shard and makes `target` its owner. Without a target, only closes it. */
+  /** Closes an open shard and makes `target` its owner. Without a target, only closes the shard. */
   | {
       readonly kind: 'give';
       readonly shard: number;
@@ -111,7 +110,7 @@ type Place = {
   readonly target: string | undefined;
 };
 
-/** Current time, and the number of handoffs already planned in this look. */
+/** Current time, and the number of handoffs that are already in this plan. */
 type Moment = { readonly nowMs: number; readonly moves: number };
 
 function planShard(facts: ShardFacts, place: Place, moment: Moment): ShardAction | undefined {
@@ -214,7 +213,7 @@ export class RebalancingThrottle {
   /** Leave in progress: begin (monotonic), shard count, and number of moves begun. */
   #leaving: { readonly sinceMs: number; readonly shards: number; begun: number } | undefined;
 
-  /** Records which present nodes have this node's view. To be called every second. */
+  /** Records which present nodes have this node's view. Must be called every second. */
   look(viewHash: string, present: readonly NodeView[], nowMs: number): void {
     const before = new Map(this.#agreedMs);
     // The time starts again for a node that was absent or had another view.
@@ -227,7 +226,7 @@ export class RebalancingThrottle {
     }
   }
 
-  /** Whether another move may begin, given the moves in flight and `planned` more. */
+  /** Whether another move may begin, given the moves in flight and `planned` further moves. */
   hasRoom(planned = 0): boolean {
     return this.#movesInFlight + planned < MOVES_IN_FLIGHT_MAX;
   }
@@ -245,9 +244,9 @@ export class RebalancingThrottle {
   }
 
   /**
-   * Whether a leaving node may hand off another shard now, given `planned` more. Handoffs are
-   * spread over `LEAVE_SPREAD_MS`. A shard that arrives later, from a takeover in progress, is
-   * handed off at once.
+   * Whether a leaving node may hand off another shard now, given `planned` further handoffs.
+   * Handoffs are spread over `LEAVE_SPREAD_MS`. After this time every shard is handed off
+   * immediately, for example a shard from a takeover that was in progress.
    */
   mayGiveUp(nowMs: number, planned = 0): boolean {
     if (this.#leaving === undefined) return false;
@@ -256,7 +255,7 @@ export class RebalancingThrottle {
     return this.hasRoom(planned) && (passed >= 1 || begun + planned < 1 + shards * passed);
   }
 
-  /** Whether a shard may be handed to `node` now, given `planned` more moves. */
+  /** Whether a shard may be handed to `node` now, given `planned` further moves. */
   mayMove(shard: number, node: string, nowMs: number, planned = 0): boolean {
     const agreed = this.#agreedMs.get(node);
     if (agreed === undefined || nowMs - agreed.sinceMs < AGREED_VIEW_MS) return false;
