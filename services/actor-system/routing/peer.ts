@@ -4,15 +4,15 @@ import type { Clock } from '#stdlib/clock';
 
 /**
  * Connection to a node of a service at one address, for example a `PeerConnection`. Every call ends
- * within its timeout. Without a connection, calls fail at once as unavailable and with a known
+ * within its timeout. Without a connection, calls fail immediately as unavailable and with a known
  * outcome.
  */
 export interface Peer<Call, Answer> extends AsyncDisposable {
-  /** Sends a call once. `timeoutMs` is the rest of the call's original timeout. */
+  /** Sends a call without a retry. `timeoutMs` is the rest of the call's original timeout. */
   ask(call: Call, options?: { readonly timeoutMs: number }): Answer | Promise<Answer>;
   /** Sends a call with its full timeout. A fault is passed to `recover` instead of being thrown. */
   askOr(call: Call, recover: RecoverCall<Call, Answer>): Answer | Promise<Answer>;
-  /** Whether calls can be made, as far as this process has noticed. */
+  /** Whether calls can be made, as far as this process knows. */
   readonly isOpen: boolean;
   /** Fulfils when calls can be made. Rejects if disposed first. */
   ready(): Promise<void>;

@@ -21,12 +21,12 @@ export type RetryReason = (typeof RETRY_REASONS)[number];
 export type RoutingPolicy<Call, Answer> = {
   /** Id that determines the shard of a call. On the hot path: must be cheap. */
   readonly routingIdOf: (call: Call) => string;
-  /** Maximum duration of a call over all tries, in milliseconds from the first try. */
+  /** Maximum duration of a call over all attempts, in milliseconds from the first attempt. */
   readonly timeoutMsOf: (call: Call) => number;
   /**
-   * Maximum duration of a call whose shard is moving or whose node is shutting down, in
-   * milliseconds. Such an answer proves that the call had no effect, and that another node will own
-   * the shard soon.
+   * Maximum duration of a call that was refused because its shard is moving or its node is shutting
+   * down, in milliseconds. Such a refusal proves that the call had no effect, and that another node
+   * will own the shard soon.
    */
   readonly movingMs: number;
   /** Deadline of a call by the wall clock, in Unix milliseconds. Infinity without a deadline. */
@@ -38,7 +38,7 @@ export type RoutingPolicy<Call, Answer> = {
   readonly unavailable: Unavailable;
   /** Whether repeating a call of unknown outcome is harmless. */
   readonly isRepeatable: boolean;
-  /** Adjusts an answer that follows a try of unknown outcome. */
+  /** Adjusts an answer that follows an attempt of unknown outcome. */
   readonly afterUnknown: (answer: Answer) => Answer;
   /** First and maximum ceiling of the backoff before a retry, in milliseconds. */
   readonly pauseMs: { readonly first: number; readonly most: number };
@@ -96,7 +96,7 @@ export function pauseMsOf(
   return (ceilingMs * (1 + random)) / 2;
 }
 
-/** Copy of `fault` for a call whose earlier try may have taken effect. */
+/** Copy of `fault` for a call whose earlier attempt may have taken effect. */
 export function ofUnknownOutcome(fault: Fault): Fault {
   if (fault.isOutcomeUnknown) return fault;
   const { reason, field, mode, retryAfterS } = fault;
@@ -104,7 +104,9 @@ export function ofUnknownOutcome(fault: Fault): Fault {
   return new Fault(fault.code, fault.message, { ...shown, isOutcomeUnknown: true, cause: fault });
 }
 
-/** Bounds of routing, with units and reasons. At a bound, calls fail at once (architecture 3.7). */
+/**
+ * Bounds of routing, with units and reasons. At a bound, calls fail immediately (architecture 3.7).
+ */
 
 /** First ceiling of the retry backoff, in milliseconds. A handoff takes tens of milliseconds. */
 export const RETRY_PAUSE_MS_MIN = 20;
@@ -129,20 +131,21 @@ export const LIMITER_PAUSE_MS_MAX = 20;
 
 /**
  * Maximum duration of an admission whose meter is moving to another limiter or whose limiter is
- * shutting down, in milliseconds. Equal to three conditional writes on a busy store. Source:
- * decision 24.
+ * shutting down, in milliseconds. `LIMITER_MOVING_STEPS` can raise this bound. Equal to three
+ * conditional writes on a busy store. Source: decision 24.
  */
 export const LIMITER_MOVING_MS_MAX = 1_000;
 
 /**
- * Minimum of the same duration, as a multiple of the routed limiter's `timeoutMs`. On a slow
- * machine each of the three writes may take `timeoutMs`. Source: decision 24.
+ * Bound of the same duration as a multiple of the routed limiter's `timeoutMs`. The larger bound
+ * applies, because on a slow machine each of the three writes may take `timeoutMs`. Source:
+ * decision 24.
  */
 export const LIMITER_MOVING_STEPS = 3;
 
 /**
- * Maximum duration of a settlement over all tries, in milliseconds. Cycles that cannot be refunded
- * are lost to their account.
+ * Maximum duration of a settlement over all attempts, in milliseconds. Cycles that cannot be
+ * refunded are lost to their account.
  */
 export const SETTLE_MS_MAX = 1_000;
 
@@ -179,7 +182,7 @@ export const PEER_SWEEP_MS = 3_000;
  */
 export const ROUTES_MS_MAX = 3_000;
 
-/** Period of checking for the owners while waiting, in milliseconds. */
+/** Period at which a waiting process checks whether all owners are known, in milliseconds. */
 export const ROUTES_POLL_MS = 20;
 
 /** Events that end a pause early: a new owner of the shard, or a connection to an address. */
@@ -190,7 +193,7 @@ type Awaited = {
 
 type Waiter = Awaited & { readonly wake: () => void };
 
-/** Calls that pause before their next try. */
+/** Calls that pause before their next attempt. */
 export class WaitingCalls {
   readonly #clock: Clock;
   readonly #waiters = new Set<Waiter>();
@@ -204,7 +207,7 @@ export class WaitingCalls {
   }
 
   /**
-   * Fulfils after `delayMs`, or earlier when an awaited event occurs. Rejects at once with
+   * Fulfils after `delayMs`, or earlier when an awaited event occurs. Rejects immediately with
    * `overloaded` if too many calls are already waiting.
    */
   wait(delayMs: number, awaited: Awaited): Promise<void> {

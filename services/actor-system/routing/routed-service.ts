@@ -31,7 +31,7 @@ import {
 } from '#routing/retry-policy';
 import { type Clock, every, sleep } from '#stdlib/clock';
 
-/** Routing table as routing uses it. `ownerOf` is on the hot path. */
+/** Methods of the routing table that routing uses. `ownerOf` is on the hot path. */
 export type Routes = Pick<ShardOwners, 'ownerOf' | 'learn' | 'doubt' | 'onChange' | 'onJoined'>;
 
 /** Options of a routed service. */
@@ -45,7 +45,7 @@ export type RoutedServiceOptions<Call, Answer> = {
   readonly clock: Clock;
   /** Uniform in [0, 1), for the jitter of pauses. */
   readonly random: () => number;
-  /** Called for every retry, but not for the first try. */
+  /** Called for every retry, but not for the first attempt. */
   readonly onRetry?: (reason: RetryReason) => void;
 };
 
@@ -66,7 +66,8 @@ type Retry<Call> = Pauses & {
  * shard moves, the call is retried unchanged until it times out. Source: architecture 3.5.
  *
  * The policy decides whether a call that may have taken effect is retried. An actor's refusals are
- * never retried. They are passed on unchanged, but marked if an earlier try may have taken effect.
+ * never retried. Refusals are passed on unchanged, but marked if an earlier attempt may have taken
+ * effect.
  */
 class RoutedService<Call, Answer> implements AsyncDisposable {
   readonly #policy: RoutingPolicy<Call, Answer>;
@@ -131,8 +132,9 @@ class RoutedService<Call, Answer> implements AsyncDisposable {
   }
 
   /**
-   * Sends a call to one node, once. Waits for the connection up to the call's timeout. For queries
-   * that have a fallback if the node does not answer. Throws the node's refusals unchanged.
+   * Sends a call to one node, without a retry. Waits for the connection up to the call's timeout.
+   * Meant for queries that have a fallback if the node does not answer. Throws the node's refusals
+   * unchanged.
    */
   async askAt(address: string, call: Call): Promise<Answer> {
     const timeoutMs = this.#policy.timeoutMsOf(call);
@@ -184,7 +186,7 @@ class RoutedService<Call, Answer> implements AsyncDisposable {
     if (isOwnerInDoubt(fault)) routes.doubt(this.#shardOf(call), askedAtMs);
   }
 
-  /** All tries after the first one, which ended in `fault` or found no owner. */
+  /** All attempts after the first attempt, which ended in `fault` or found no owner. */
   async #again(call: Call, fault: Fault | undefined, startedMs: number): Promise<Answer> {
     const { routes, clock, onRetry } = this.#options;
     const retry: Retry<Call> = {
@@ -218,7 +220,7 @@ class RoutedService<Call, Answer> implements AsyncDisposable {
     }
   }
 
-  /** Updates `retry` after a failed try. Throws faults that must not be retried. */
+  /** Updates `retry` after a failed attempt. Throws faults that must not be retried. */
   #failed(retry: Retry<Call>, fault: Fault | undefined): RetryReason {
     if (fault === undefined) return 'no_owner';
     retry.isOutcomeUnknown ||= fault.isOutcomeUnknown;
@@ -256,7 +258,9 @@ class RoutedService<Call, Answer> implements AsyncDisposable {
     if (isOver) throw unanswered(unavailable, isOutcomeUnknown);
   }
 
-  /** End of a call that was first tried at `startedMs` (monotonic), at most `timeoutMs` later. */
+  /**
+   * End of a call whose first attempt began at `startedMs` (monotonic), at most `timeoutMs` later.
+   */
   #endMsOf(call: Call, startedMs: number, timeoutMs: number): number {
     const { clock } = this.#options;
     // Uses both clocks. If the wall clock steps back, the call must still end before the actor
@@ -287,7 +291,7 @@ function unanswered(reason: FaultReason, isOutcomeUnknown: boolean): Fault {
 
 /**
  * Client for all engines of a cluster. A call is sent to the owner of its instance or listing until
- * its deadline, at most 10 s after the first try. Source: architecture 3.5.
+ * its deadline, at most 10 s after the first attempt. Source: architecture 3.5.
  *
  * A retry never advances an instance twice, because the actor deduplicates calls by id.
  */
@@ -325,7 +329,7 @@ function routingIdOf({ accountId, instanceId, command }: EngineCall): string {
 
 /** Options of routing to limiters. */
 export type RoutedLimiterOptions = RoutedServiceOptions<LimiterCall, LimiterAnswer> & {
-  /** Maximum duration of an admission over all tries, in milliseconds; 100 by default. */
+  /** Maximum duration of an admission over all attempts, in milliseconds; 100 by default. */
   readonly timeoutMs?: number;
 };
 
@@ -416,7 +420,10 @@ class PeerPool<Call, Answer> implements AsyncDisposable {
     this.#connect(address, incarnation);
   }
 
-  /** Calls `onOpen` once the node at `address` accepts calls, unless it accepts calls already. */
+  /**
+   * Calls `onOpen` when the node at `address` accepts calls. Does nothing if the node accepts calls
+   * already.
+   */
   watch(address: string): void {
     const pooled = this.#peers.get(address);
     if (pooled === undefined || pooled.isWatched || pooled.peer.isOpen) return;

@@ -39,7 +39,7 @@ export class ClusterNode<Served> implements AsyncDisposable {
 
   /**
    * Joins the cluster. Other nodes reach this node at `address`. Fulfils when the journal of the
-   * first incarnation has begun. May be called once.
+   * first incarnation has begun. May be called only once.
    */
   async join(address: string): Promise<void> {
     await this.#begin(address);
@@ -95,8 +95,8 @@ export class ClusterNode<Served> implements AsyncDisposable {
 
   /**
    * Begins the journal of an incarnation. Retries until the store answers or the node closes. An
-   * earlier try that failed without an answer may have succeeded, so an empty, unsealed journal of
-   * this address also counts. Throws an Error when another node has the id.
+   * earlier attempt without an answer may have begun the journal, so an empty, unsealed journal of
+   * this address is accepted too. Throws an Error when another node has the id.
    */
   async #beginJournal(id: string, address: string): Promise<void> {
     const { journals, clock } = this.#ports;

@@ -14,7 +14,7 @@ import {
 import type { RecoveredRecords, TailRecovery } from '#shards/tail-recovery';
 import { type Clock, sleep } from '#stdlib/clock';
 
-/** Part of an actor host that opening and closing shards uses. */
+/** Methods of an actor host that are used to open and close shards. */
 export interface ShardedHost extends EagerHost {
   busyIn(shard: number): number;
   storeAhead(shard: number): Promise<void>;
@@ -87,7 +87,7 @@ export class HostedShards implements ShardHost {
     for (const host of hosts) host.dropShard(shard);
   }
 
-  /** Closes every shard at once and stores nothing, because this incarnation has ended. */
+  /** Closes every shard immediately and stores nothing, because this incarnation has ended. */
   end(): void {
     this.#parts.open.end();
   }
@@ -115,7 +115,7 @@ type NodeGateParts = {
   readonly shardOf: (actorId: string) => number;
   /** Owner of a shard in this node's view, named in the refusal. */
   readonly ownerOf: (shard: number) => ShardOwner | undefined;
-  /** Called for every call that this node refuses as not the owner. */
+  /** Called for every call that this node refuses because it is not the owner. */
   readonly onNotOwner: () => void;
 };
 
@@ -194,7 +194,7 @@ export class OpenShards {
     this.#closing.delete(shard);
   }
 
-  /** Closes every shard at once and for good. */
+  /** Closes every shard immediately and permanently. */
   end(): void {
     this.#hasEnded = true;
     this.#epochs.clear();
@@ -202,7 +202,7 @@ export class OpenShards {
   }
 }
 
-/** Part of an actor host that eager activation uses. */
+/** Members of an actor host that eager activation uses. */
 interface EagerHost {
   readonly kind: string;
   /** Starts loading an actor of an open shard, unless the actor is in memory. */

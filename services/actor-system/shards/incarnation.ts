@@ -81,8 +81,8 @@ export class Incarnation<Served> {
     // After the deadline, new owners recover unstored records from the journal.
     await controller.leave(LEAVE_MS_MAX);
     members.beat();
-    // With the mark, new owners skip records that are stored. Without it they read these records
-    // again, which is harmless.
+    // With the low-water mark, new owners skip records that are stored. Without the mark they read
+    // these records again, which is harmless.
     await withinMs(clock, MARK_MS_MAX, log.mark()).catch(() => undefined);
     // No append may follow. If the store does not answer, the daily scan seals the journal.
     await journals.seal(this.id).catch(() => undefined);

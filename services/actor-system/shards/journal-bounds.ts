@@ -21,9 +21,7 @@ export const TRUNCATION_BYTES_MIN = 4 * 1_024 * 1_024;
  */
 export const TRUNCATION_AGE_MS = 10_000;
 
-/**
- * Pause before a failed append, seal check or start of a journal is tried again, in milliseconds.
- */
+/** Pause before a failed append, seal check or start of a journal is retried, in milliseconds. */
 export const APPEND_RETRY_MS = 100;
 
 /**
@@ -33,8 +31,8 @@ export const APPEND_RETRY_MS = 100;
 export const UNWRITABLE_RETRY_S = 5;
 
 /**
- * Pause before a closing shard whose store failed is stored again, in milliseconds. A tenth of a
- * sweep.
+ * Pause before the actors of a closing shard are stored again after a failure, in milliseconds. A
+ * tenth of a sweep period.
  */
 export const EFFECT_RETRY_MS = 100;
 
@@ -42,8 +40,8 @@ export const EFFECT_RETRY_MS = 100;
 export const TAIL_READ_SLOTS_MIN = 32;
 
 /**
- * Maximum number of slots per read while the slots of a tail are small. Such a read takes 60 % of
- * the time.
+ * Maximum number of slots per read while the slots of a tail are small. Such large reads take 60 %
+ * of the time of small reads.
  */
 export const TAIL_READ_SLOTS_MAX = 512;
 
@@ -83,8 +81,8 @@ export const EAGER_STUCK_MS = 1_000;
 export const CLOSE_POLL_MS = 2;
 
 /**
- * First pause before a fenced node rejoins, in milliseconds. Each pause doubles. Source:
- * architecture 3.1.
+ * First pause before a fenced node rejoins, in milliseconds. Each further pause is twice as long.
+ * Source: architecture 3.1.
  */
 export const REJOIN_MS_MIN = 1_000;
 

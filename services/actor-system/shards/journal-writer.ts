@@ -1,5 +1,5 @@
 /*
- * Writer of one incarnation's journal, with fencing: once another node seals the journal, the
+ * Writer of one incarnation's journal, with fencing: after another node has sealed the journal, the
  * writer acknowledges nothing more.
  */
 import assert from 'node:assert/strict';
@@ -66,14 +66,16 @@ export class JournalWriter implements Journal {
   #truncatedMs: number;
   /** Size of every slot from `#deletedBelow` on, in bytes. */
   #slotBytes: number[] = [];
-  /**
-   * End of the newest append's write, and its acknowledgement. Later appends complete after both.
-   */
+  /** Fulfils when the newest slot and all earlier slots are written. */
   #written: Promise<void> = Promise.resolve();
+  /** Fulfils when the newest slot is acknowledged. */
   #acknowledged: Promise<void> = Promise.resolve();
   readonly #listeners: ((why: Error) => void)[] = [];
   #fenced: Fenced | undefined;
-  /** Fault of the newest try. Set only if this is the only writer of its store. */
+  /**
+   * Fault of the newest attempt to write, if it failed. Set only if this is the only writer of its
+   * store.
+   */
   #failed: Fault | undefined;
   /** Start times of the appends in flight (monotonic, in milliseconds), oldest first. */
   readonly #beganMs: number[] = [];
@@ -87,8 +89,8 @@ export class JournalWriter implements Journal {
   }
 
   /**
-   * Calls `listener` once when this incarnation may never append again. If the incarnation has
-   * already ended, calls it at once.
+   * Calls `listener` exactly once, when this incarnation may never append again. If the incarnation
+   * has already ended, calls `listener` immediately.
    */
   onFenced(listener: (why: Error) => void): void {
     if (this.#fenced === undefined) this.#listeners.push(listener);
@@ -105,17 +107,18 @@ export class JournalWriter implements Journal {
   /**
    * Reason to refuse commits, or undefined. The store's own refusal takes precedence.
    *
-   * If this is the only writer, commits are also refused after a failed newest try. Such commits
-   * could be neither acknowledged nor read until a try succeeds. Nodes that share a store do not
-   * refuse, because single tries fail and the next try usually succeeds.
+   * If this is the only writer, commits are also refused after the newest attempt to write has
+   * failed. Such commits could be neither acknowledged nor read until an attempt succeeds. Nodes
+   * that share a store do not refuse commits, because after a single failed attempt the next
+   * attempt usually succeeds.
    */
   refusal(): Fault | undefined {
     return this.#ports.refusal?.() ?? this.#failed;
   }
 
   /**
-   * Duration of the slowest append since the last call, in milliseconds. For appends in flight the
-   * duration so far counts. Infinite when a try got no answer.
+   * Duration of the slowest append since the last call, in milliseconds. Appends in flight are
+   * included with their duration so far. Infinite when an attempt got no answer.
    */
   takeSlowestMs(): number {
     const [oldestMs = Number.POSITIVE_INFINITY] = this.#beganMs;
@@ -131,7 +134,7 @@ export class JournalWriter implements Journal {
   ): Promise<void> {
     assert(
       this.#beganMs.length < SLOTS_UNDER_WAY_MAX,
-      'more slots are in flight than a sealer looks for',
+      'a writer must not have more slots in flight than a seal check finds',
     );
     const { clock } = this.#ports;
     const startedMs = clock.monotonicMs();
@@ -148,15 +151,15 @@ export class JournalWriter implements Journal {
   }
 
   /**
-   * Writes a slot at once. Fulfils with undefined, so that the promises do not form a chain of all
-   * appends.
+   * Starts to write a slot immediately. Fulfils when this slot and all earlier slots are written.
+   * The value is undefined, so that the promises do not form a chain of all appends.
    */
   async #writeAfter(before: Promise<void>, append: Append): Promise<void> {
     await Promise.all([before, this.#write(append)]);
   }
 
   /**
-   * Checks the seal once this slot and all earlier slots are written. Acknowledgements keep the
+   * Checks the seal after this slot and all earlier slots are written. Acknowledgements keep the
    * order of the slots.
    */
   async #acknowledge(written: Promise<void>, before: Promise<void>): Promise<void> {
@@ -230,7 +233,7 @@ export class JournalWriter implements Journal {
     this.#ports.logger.info('the journal can be written again');
   }
 
-  /** The next slot. Retries write the same bytes. */
+  /** Builds the next slot. Retries write the same bytes. */
   #nextAppend(lines: readonly string[], lowWaterMark: number, nowMs: number): Append {
     const slot = this.#next;
     // The mark stays below the newest slot, because only the newest slot contains the low-water
@@ -250,8 +253,8 @@ export class JournalWriter implements Journal {
   }
 
   /**
-   * Whether the next append deletes slots below the mark. Deletions are rare, because each deletion
-   * is a tombstone.
+   * Whether the next append deletes slots below the low-water mark. Deletions are rare, because
+   * each deletion is a tombstone.
    */
   #isTruncating(nowMs: number): boolean {
     const count = this.#acknowledgedMark - this.#deletedBelow;

@@ -19,10 +19,11 @@ export type NodeConfig = {
   readonly shardCount: number;
   /** Release that the process runs, shown to operators. */
   readonly release?: string | undefined;
-  /** Abilities that former releases lack; nodes use an ability once all nodes have it. */
+  /** Abilities that former releases lack. Nodes use an ability only if all nodes have it. */
   readonly features?: readonly string[] | undefined;
-  /** First part of all bus subjects, and id of the cluster whose messages are accepted. */
+  /** Prefix of all subjects on the bus. */
   readonly prefix: string;
+  /** Id of the cluster. Messages of other clusters are ignored. */
   readonly cluster: string;
   /** Time to listen for other nodes before the first claim, in milliseconds. */
   readonly startupGraceMs: number;
@@ -52,7 +53,7 @@ export type NodePorts = ProcessPorts & {
 
 /** Parts of an incarnation that its actors depend on. */
 export type NodeContext = {
-  /** `host:port` at which the other nodes reach this one. */
+  /** `host:port` at which the other nodes reach this node. */
   readonly address: string;
   readonly log: CommitLog;
   readonly gate: ShardGate;

@@ -89,7 +89,8 @@ export async function* slotsOf(
 function countAfter({ slots }: Read, count: number): number {
   const bytes = slots.reduce((sum, { records }) => sum + records.length, 0);
   if (bytes > TAIL_READ_BYTES) return Math.max(TAIL_READ_SLOTS_MIN, count / 2);
-  // A short read requested before `count` grew gives no reason to grow again.
+  // A read that was requested before `count` grew has fewer slots. Such a read gives no reason to
+  // grow again.
   const isRoomLeft = slots.length === count && bytes < TAIL_READ_BYTES / 2;
   return isRoomLeft ? count * 2 : count;
 }
@@ -117,8 +118,8 @@ function isWhole(slots: readonly JournalSlot[], from: number, to: number): boole
 }
 
 /**
- * Reads slots that exceed one answer of the store in smaller pieces. Without this, their shards
- * could not be recovered.
+ * Reads slots in smaller pieces, because together they exceed one answer of the store. Otherwise
+ * the shards of these slots could not be recovered.
  */
 async function readInPieces(
   journals: JournalStore,
@@ -142,10 +143,14 @@ type TailRecoveryParts = {
   readonly clock: Clock;
   readonly tracer?: Tracer | undefined;
   readonly shardOf: (actorId: string) => number;
-  /** Called before n records of a failed incarnation are appended to this node's journal. */
+  /**
+   * Called with the number of recovered records, before these records are appended to this node's
+   * journal. `incarnation` is the failed incarnation.
+   */
   readonly onTailRecovered: (records: number, incarnation: string) => void;
   /**
-   * Called when a failed incarnation's shard is served again, n seconds after its recovery began.
+   * Called when a shard of a failed incarnation is served again. `seconds` is the time since the
+   * recovery of the shard began.
    */
   readonly onTakenOver: (seconds: number) => void;
 };
@@ -277,8 +282,8 @@ export class RecoveredRecords {
   }
 
   /**
-   * Drops the records of claims up to `epoch`, which are decided once the shard's row has this
-   * epoch.
+   * Drops the records of claims up to `epoch`. These claims are decided when the shard's row has
+   * reached this epoch.
    */
   decide(shard: number, epoch: number): void {
     const claims = this.#claims.get(shard);
