@@ -127,7 +127,9 @@ export function creatorFrom(text: string | undefined): Creator | undefined {
 export interface AccountNews {
   /** Whether announcements arrive at present. While false, announcements are lost. */
   readonly isHeard: boolean;
-  /** Notifies every listener, including local listeners. Call after storing the change. */
+  /**
+   * Notifies every listener, including local listeners. Must be called after the change is stored.
+   */
   announce(accountId: string): void;
   /** Calls `listener` for every change, until disposed. `listener` must not throw. */
   onChange(listener: (accountId: string) => void): Disposable;

@@ -50,8 +50,8 @@ export function parseApiKey(text: string): { accountId: string } | undefined {
 }
 
 /**
- * Builds a key from account id and secret. Throws a RangeError if the id does not have 12, or the
- * secret not 32, base62 characters. Source: decision 41.
+ * Builds a key from account id and secret. Throws a RangeError unless the id has 12 and the secret
+ * has 32 base62 characters. Source: decision 41.
  */
 export function formatApiKey(accountId: string, secret: string): string {
   if (!isAccountId(accountId)) throw new RangeError('an account id must have 12 base62 characters');

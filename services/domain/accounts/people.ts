@@ -176,8 +176,9 @@ export type Session = {
   readonly credentialsVersion: number;
   readonly createdAtMs: number;
   readonly lastSeenAtMs: number;
-  /** Client at sign-in: IP address and user agent. */
+  /** IP address of the browser at sign-in. */
   readonly address: string;
+  /** User agent of the browser at sign-in. */
   readonly client: string;
 };
 
@@ -227,7 +228,9 @@ const VARIETY_MIN = 5;
 /** Sequences that are refused as passwords, forwards and backwards, such as `123456789012`. */
 const ROWS = ['01234567890123456789', 'abcdefghijklmnopqrstuvwxyz', 'qwertyuiopasdfghjklzxcvbnm'];
 
-/** Common passwords of 12 or more characters, without digits and symbols at both ends. */
+/**
+ * Common passwords. Digits and symbols at both ends of a password are removed before the look-up.
+ */
 const COMMON = new Set([
   ...['password', 'passwordpassword', 'passw0rd', 'p@ssw0rd', 'p@ssword', 'iloveyou', 'letmein'],
   ...['welcome', 'administrator', 'admin', 'changeme', 'football', 'baseball', 'sunshine'],

@@ -31,8 +31,8 @@ type AuditTrailPorts = {
 };
 
 /**
- * Appends to and reads all accounts' audit trails. Several processes may append to an account at
- * the same time: the store orders their lines. Source: decision 249.
+ * Appends to the audit trails of all accounts, and reads these trails. Several processes may append
+ * to an account at the same time: the store orders their lines. Source: decision 249.
  */
 export class AuditTrail {
   readonly #ports: AuditTrailPorts;
@@ -101,8 +101,9 @@ export class AuditTrail {
 
   /**
    * Writes the line `begun`, runs `act`, and writes a line with the outcome and the details from
-   * `shown`. Rejects like `append` before `act` runs, or like `act`. If the second line cannot be
-   * written, `act`'s result is still returned.
+   * `shown`. If the first line cannot be written, rejects like `append` and does not run `act`.
+   * Rejects with the error of `act`. If the second line cannot be written, the result of `act` is
+   * still returned.
    */
   async around<Result>(
     accountId: string,

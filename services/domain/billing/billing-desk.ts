@@ -53,8 +53,8 @@ export type BillingDeskPorts = {
     later: { readonly choice: PlanChoice; readonly atMs: number } | undefined,
   ) => Promise<unknown>;
   /**
-   * Runs `change` once the line is durable, then adds a line with the outcome. If the line cannot
-   * be made durable, rejects without running `change`. Otherwise rejects like `change`.
+   * Runs `change` after the line is durable, then adds a line with the outcome. If the line cannot
+   * be made durable, rejects without running `change`. If `change` fails, rejects with its error.
    */
   readonly audited: (line: PlanAuditLine, change: () => Promise<void>) => Promise<void>;
   readonly clock: Pick<Clock, 'wallMs'>;
@@ -159,7 +159,7 @@ export function billingDesk(ports: BillingDeskPorts): BillingDesk {
   };
 }
 
-/** The event. For a charge, asks the provider which invoice was charged. */
+/** Returns the event. For a charge, first reads the charged invoice from the provider. */
 async function located(
   provider: BillingProvider,
   event: BillingEvent,
@@ -213,10 +213,10 @@ async function remembered(
 const NOTHING_STORED: StoredBilling = { record: NO_BILLING, revision: 0 };
 
 /**
- * Sets the account's plan to its subscriptions' plan. Runs for known events too, because the
- * process that first received an event may have crashed before this step. If another notification
- * arrives meanwhile, both processes repeat: the last process to set the plan has then read all
- * events.
+ * Sets the account's plan to the plan that its subscriptions give. Runs for known events too,
+ * because the process that first received an event may have crashed before this step. If another
+ * notification arrives meanwhile, both processes repeat this step. The last process that sets the
+ * plan has then read all events.
  */
 async function brought(
   ports: BillingDeskPorts,

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /*
- * Billing calls as JSON, from an edge, which has no stores, to a limiter. Both ends use these
- * schemas.
+ * JSON messages for billing calls from an edge to a limiter. An edge has no stores. Both ends use
+ * these schemas.
  */
 
 /** Maximum notification size, in bytes. Stripe's notifications have a few kilobytes. */
@@ -24,7 +24,8 @@ const Origin = z.object({
 });
 
 /**
- * Requester for the audit trail: a key, or a member with a session; with address and request id.
+ * Requester for the audit trail: a key, or a member with a session. Includes the address and the
+ * request id.
  */
 const Buyer = z.union([Origin.extend({ keyId: id }), Origin.extend({ userId: id, sessionId: id })]);
 
@@ -88,8 +89,8 @@ export type NotifiedQuestion = z.infer<typeof NotifiedQuestion>;
 export const NotifiedAnswer = z.object({ outcome: z.string() });
 
 /**
- * Routing key for notifications instead of an account id; no account id has this form. The account
- * in a notification is untrusted until the signature is checked. Therefore a single limiter takes
- * all notifications.
+ * Routing key of notifications. It replaces the account id and does not have the form of an account
+ * id. The account in a notification is untrusted until the signature is checked. Therefore a single
+ * limiter takes all notifications.
  */
 export const NOTIFICATIONS_ID = 'billing.notifications';

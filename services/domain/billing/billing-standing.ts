@@ -17,7 +17,8 @@ export type BillingStanding = {
   /** Scheduled plan change; absent: no change is scheduled. */
   readonly later?: { readonly plan: Plan; readonly atMs: number };
   /**
-   * The current subscription, else the newest; absent: the account has never had a subscription.
+   * The current subscription, or the newest subscription if none is current. Absent: the account
+   * has never had a subscription.
    */
   readonly subscription?: {
     readonly plan: BoughtPlan;
@@ -54,7 +55,10 @@ export function standingOf(
   };
 }
 
-/** View of the current subscription, else of the last described subscription. */
+/**
+ * View of the current subscription. If none is current, view of the subscription with the newest
+ * terms.
+ */
 function viewOf(record: BillingRecord, graceMs: number): BillingStanding['subscription'] {
   const newestFirst = record.subscriptions
     .map((subscription) => ({ subscription, state: stateOf(subscription, record.returns) }))
@@ -75,7 +79,7 @@ function viewOf(record: BillingRecord, graceMs: number): BillingStanding['subscr
   };
 }
 
-/** A paid trial counts as active. A paused subscription is not billed, so it counts as inactive. */
+/** A trial is shown as `active`. A paused subscription is not billed and is shown as `inactive`. */
 function shownStatus({ status, isPaused }: SubscriptionTerms) {
   if (status === 'trial' || status === 'active') return isPaused ? 'inactive' : 'active';
   return status;

@@ -8,7 +8,7 @@ export type Entitlement = {
   readonly later: { readonly plan: 'free' | BoughtPlan; readonly atMs: number } | undefined;
 };
 
-/** Plans by price, highest first. */
+/** Plans for sale, most expensive first. */
 const BOUGHT: readonly BoughtPlan[] = ['pro', 'indie'];
 
 const NEVER = Number.NEGATIVE_INFINITY;
@@ -17,8 +17,9 @@ const ALWAYS = Number.POSITIVE_INFINITY;
 /**
  * Plan that an account's subscriptions give at `nowMs`, and the plan that follows. Undefined: the
  * account has no subscription. A paid plan lasts until the paid time ends. The plan then continues
- * while the subscription renews, and for `graceMs` after a renewal's first failed payment. An
- * unpaid plan gives nothing, except a trial. Source: decision 300; table in docs/billing.md.
+ * while the subscription renews, and for `graceMs` after the first failed payment of a renewal.
+ * Without a payment a subscription gives a plan only during a trial. Source: decision 300; table in
+ * docs/billing.md.
  */
 export function entitlementOf(
   record: BillingRecord,
@@ -55,7 +56,10 @@ export function keptUntilMs(
   return Math.max(...BOUGHT.map((plan) => untilMs(state, plan, taken, graceMs)));
 }
 
-/** Whether a subscription renews or can renew again. A second purchase would then be paid twice. */
+/**
+ * Whether a subscription renews or can renew again. If so, a second purchase would charge the
+ * customer twice.
+ */
 export function isLiving(subscription: BilledSubscription): boolean {
   const status = stateOf(subscription, []).terms?.status;
   return status === 'trial' || status === 'active' || status === 'overdue';
@@ -124,7 +128,7 @@ function isEverGiven(
   return isAtLeast(last.plan, plan);
 }
 
-/** Payment for the present period: the latest to begin. */
+/** Payment whose period begins last. */
 function newestOf(payments: readonly Payment[]): Payment | undefined {
   return payments.toSorted((a, b) => b.fromMs - a.fromMs || b.throughMs - a.throughMs)[0];
 }

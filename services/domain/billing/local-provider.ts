@@ -5,7 +5,7 @@ import { Fault } from '#errors/fault';
 import type { Reloadable } from '#stdlib/files';
 import type { BoughtPlan } from '#storage/ports/billing';
 
-/** Local provider price ids. */
+/** Price ids of the local provider. */
 const PRICES: Readonly<Record<BoughtPlan, string>> = { indie: 'price_indie', pro: 'price_pro' };
 const PLANS = new Map<string, BoughtPlan>([
   [PRICES.indie, 'indie'],
@@ -15,7 +15,7 @@ const PLANS = new Map<string, BoughtPlan>([
 /** Base URL for the provider's pages. The host name does not resolve (RFC 2606). */
 const PAGES = 'http://billing.invalid';
 
-/** A local provider subscription event. Times are Unix milliseconds. */
+/** An event about a subscription at the local provider. Times are Unix milliseconds. */
 export type LocalEvent = {
   /** Event id. A repeated notification has the same id. */
   readonly id: string;

@@ -2,7 +2,7 @@ import { invalid } from '#errors/fault';
 import { isLoopbackHost } from '#stdlib/network';
 import type { BoughtPlan, DescriptionFact, InvoiceFact, ReturnFact } from '#storage/ports/billing';
 
-/** Payment provider page for a person's browser. */
+/** Page of the payment provider, for a person's browser. */
 export type ProviderPage = { readonly url: string };
 
 /** A purchase request. The person's browser opens the URLs; the service never fetches them. */
@@ -15,7 +15,7 @@ export type CheckoutRequest = {
   readonly cancelUrl: string;
 };
 
-/** Common event fields. Times come from the provider, in Unix milliseconds. */
+/** Fields of every event about a customer. Times come from the provider, in Unix milliseconds. */
 type Named = {
   readonly id: string;
   readonly atMs: number;
@@ -31,7 +31,7 @@ export type SubscriptionEvent = Named &
     readonly subscriptionId: string;
   };
 
-/** Subscription invoice outcome. */
+/** Outcome of an invoice for a subscription. */
 export type PaymentEvent = Named &
   Omit<InvoiceFact, 'kind' | 'eventId' | 'atMs'> & {
     readonly kind: 'payment';
@@ -42,7 +42,7 @@ export type PaymentEvent = Named &
 export type ReturnEvent = Named &
   Omit<ReturnFact, 'eventId' | 'atMs'> & { readonly kind: 'return' };
 
-/** A charge's refund or dispute. `BillingProvider.chargedFor` returns the charged invoice. */
+/** A refund or a dispute of a charge. `BillingProvider.chargedFor` returns the charged invoice. */
 export type ChargeEvent = {
   readonly kind: 'charge';
   readonly id: string;
@@ -64,7 +64,7 @@ export type CustomerEvent = Named & { readonly kind: 'customer' };
 /** An event about an account. */
 export type AccountEvent = SubscriptionEvent | PaymentEvent | CustomerEvent | ReturnEvent;
 
-/** Provider notification content. */
+/** Content of a notification from the provider. */
 export type BillingEvent =
   | Exclude<AccountEvent, ReturnEvent>
   | ChargeEvent
@@ -76,8 +76,8 @@ export type BillingEvent =
 /**
  * A payment provider. Calls end within 8 s. Calls reject with `service_unavailable` (reason
  * `billing_unavailable`) if the provider does not answer. Calls reject with
- * `billing_provider_not_configured` if the provider refuses the request: key, prices or portal are
- * not set up.
+ * `billing_provider_not_configured` if the provider refuses the request because key, prices or
+ * portal are not set up.
  */
 export interface BillingProvider {
   /** Provider name for the audit trail, such as `stripe`. */
@@ -96,7 +96,7 @@ export interface BillingProvider {
   chargedFor(charge: ChargeEvent): Promise<ChargedInvoice | undefined>;
 }
 
-/** Maximum caller URL length, in characters. Browsers and proxies support this length. */
+/** Maximum length of a caller's URL, in characters. Browsers and proxies support this length. */
 const URL_LENGTH_MAX = 2_048;
 
 /**

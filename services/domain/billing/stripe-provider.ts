@@ -13,14 +13,19 @@ import { type Clock, withinMs } from '#stdlib/clock';
 import { derivedFrom, type Reloadable } from '#stdlib/files';
 import type { BoughtPlan } from '#storage/ports/billing';
 
-/** Maximum time per attempt and per call, in milliseconds. Edges time out later. */
+/** Maximum time per attempt, in milliseconds. */
 const TRY_MS_MAX = 3_500;
+
+/** Maximum time per call over all attempts, in milliseconds. Edges time out later. */
 const CALL_MS_MAX = 8_000;
 
 /** Maximum number of retries. Stripe's library repeats the same idempotency key. */
 const RETRIES_MAX = 1;
 
-/** Maximum URL length from Stripe, in characters. Checkout URLs have about a kilobyte after `#`. */
+/**
+ * Maximum length of a URL from Stripe, in characters. Checkout URLs have about a kilobyte after
+ * `#`.
+ */
 const URL_LENGTH_MAX = 8_192;
 
 /**

@@ -61,7 +61,7 @@ function factOf(event: SubscriptionEvent | PaymentEvent): SubscriptionFact {
   return { ...rest, eventId, kind: 'description' };
 }
 
-/** The newest `max` facts, ordered by time and event id. Repeated events count once. */
+/** The newest `max` facts, ordered by time and event id. A repeated event is stored only once. */
 function withFact<Fact extends SubscriptionFact | ReturnFact>(
   known: readonly Fact[],
   fact: Fact,
@@ -100,7 +100,8 @@ function compareText(a: string, b: string): number {
 }
 
 /**
- * A plan's paid or credited period. `invoiceId` undefined: only a description proves the payment.
+ * Period for which a plan was paid or credited. `invoiceId` undefined: only a description proves
+ * the payment.
  */
 export type Payment = InvoiceLine & { readonly invoiceId: string | undefined };
 
@@ -113,7 +114,10 @@ export type SubscriptionState = {
   readonly payments: readonly Payment[];
   /** The trial with its actual end; undefined: there was no trial. */
   readonly trial: { readonly plan: BoughtPlan; readonly throughMs: number } | undefined;
-  /** First failed payment per unpaid invoice, in Unix milliseconds. Empty id: invoice unknown. */
+  /**
+   * Time of the first failed payment of each unpaid invoice, in Unix milliseconds, by invoice id.
+   * The empty id stands for an unknown invoice.
+   */
   readonly failures: ReadonlyMap<string, number>;
   /** Plans whose newest invoice was written off. */
   readonly writtenOff: ReadonlySet<BoughtPlan>;

@@ -19,14 +19,14 @@ type QualityFlag =
   | 'low_variability'
   | 'missing_answers';
 
-/** Answer quality measures, independent of their content. */
+/** Measures of the quality of answers, independent of the content of the answers. */
 export type AnswerQuality = {
   verdict: Verdict;
   /** Agreement among answers within each mode, [0, 1]; 0 for random answers. */
   consistency: number;
   /** Tendency to agree with every statement, [-2, 2]; 0: no tendency. */
   acquiescence: number;
-  /** Longest run with equal answers in presentation order. */
+  /** Length of the longest run of equal answers in presentation order. */
   longestRun: number;
   /** Sample standard deviation over raw answers. */
   responseSd: number;
@@ -43,7 +43,7 @@ const LOW_SD_BELOW = 0.5;
 /** Variance for uniformly random answers. Source: model 6. */
 const RANDOM_VARIANCE = 2;
 
-/** Answer scale midpoint; acquiescence 0. */
+/** Midpoint of the answer scale. */
 const MIDDLE = (ANSWER_MIN + ANSWER_MAX) / 2;
 
 /**
@@ -53,7 +53,7 @@ const MIDDLE = (ANSWER_MIN + ANSWER_MAX) / 2;
 const GRAVE: readonly QualityFlag[] = ['inconsistent', 'straightlining', 'low_variability'];
 const GRAVE_MAX = 1;
 
-/** Computes the answer quality in `sheet`. Source: model 6. */
+/** Computes the quality of the answers in `sheet`. Source: model 6. */
 export function judgeAnswers({ marked }: AnswerSheet): AnswerQuality {
   const values = marked.map(({ value }) => value);
   const acquiescence = mean(MODE_KEYS.map((key) => acquiescenceOf(ofMode(marked, key))));
@@ -71,7 +71,7 @@ export function judgeAnswers({ marked }: AnswerSheet): AnswerQuality {
   return { verdict, consistency, acquiescence, longestRun, responseSd, flags };
 }
 
-/** Mean raw answers among `marked`: for forward and for reversed items. Source: model 6. */
+/** Mean raw answer to the forward items and to the reversed items in `marked`. Source: model 6. */
 export function halvesOf(marked: readonly MarkedItem[]): { forward: number; reversed: number } {
   const valuesOf = (isReversed: boolean) =>
     marked.filter(({ item }) => item.isReversed === isReversed).map(({ value }) => value);

@@ -126,11 +126,13 @@ function isCooldownRequired(stressLevel: number, energyBand: number, isBreached:
 
 /** Execution contract. Numbers are positions in the name tables. Source: interface 2.6. */
 export type Contract = {
-  /** Modes. */
+  /** Dominant modes, strongest first. */
   readonly dominant: Ranking;
+  /** Suppressed modes, in mode order. */
   readonly suppressed: Ranking;
-  /** Actions. */
+  /** Allowed actions. Model 1.0 lists the strongest propensity first. */
   readonly allowed: Ranking;
+  /** Forbidden actions. Model 1.0 lists the weakest propensity first. */
   readonly forbidden: Ranking;
   readonly style: DecisionStyle;
   /** Position in `RECOVERY_PATHS`. */
@@ -164,7 +166,7 @@ export function readContract(state: State, snapshot: Snapshot, into: Contract): 
   capStyle(snapshot.stressLevel, into.style);
 }
 
-/** Writes to `into` the part of a contract that all model versions compute alike. */
+/** Writes to `into` the part of a contract that all model versions compute in the same way. */
 export function readModesAndRecovery(state: State, snapshot: Snapshot, into: Contract): void {
   const { strengths, stressLevel } = snapshot;
   const band = at(state, OFFSET.energyBand);
@@ -194,7 +196,7 @@ const STRESS_THRESHOLD = 0.3;
  */
 const ENERGY_PIVOT = 0.5;
 
-/** Lower bounds for the second, third and fourth label, per score. Source: model 4. */
+/** Lowest scores for the second, third and fourth label. Source: model 4. */
 const TEMPO_CUTS = Float64Array.of(0.25, 0.46, 0.64);
 const RISK_CUTS = Float64Array.of(0.18, 0.38, 0.62);
 const EXPRESSIVENESS_CUTS = Float64Array.of(0.2, 0.4, 0.62);
@@ -216,7 +218,7 @@ type DecisionStyle = {
 };
 
 /**
- * Derives the style from strengths, stress, energy and stability, before the caps of a stress level.
+ * Derives the style from strengths, stress, energy and stability, before a stress level caps it.
  * Source: model 4.
  */
 export function readStyle(state: State, snapshot: Snapshot, into: DecisionStyle): void {
@@ -256,13 +258,13 @@ function riskUnder(stressLevel: number, risk: number): number {
   return stressLevel === HIGH ? Math.min(risk, CAUTIOUS) : risk;
 }
 
-/** Number of reached `cuts` (of three). */
+/** Number of the three `cuts` that `score` reaches. */
 function stepOf(score: number, cuts: Float64Array): number {
   if (score < at(cuts, 1)) return score < at(cuts, 0) ? 0 : 1;
   return score < at(cuts, 2) ? 2 : 3;
 }
 
-/** An identity's actions, in interface 2.3 order. */
+/** Actions of an identity, in the order of interface 2.3. */
 export const ACTIONS = [
   'explore',
   'question',
@@ -323,11 +325,17 @@ const TIRED_ENERGY = 0.5;
 /** An action with this propensity or less contradicts the identity. Source: model 4. */
 const CONTRADICTION = -0.15;
 
-/** Allowed action threshold, as a share of the best propensity above the offset. */
+/**
+ * Threshold for allowed actions: a share of the amount by which the best propensity exceeds the
+ * offset.
+ */
 const THRESHOLD_SHARE = 0.35;
 const THRESHOLD_OFFSET = 0.1;
 
-/** Propensity of each action after `weighActions`: scratch memory, valid until its next call. */
+/**
+ * Propensity of each action after `weighActions`. Scratch memory: the next call of `weighActions`
+ * overwrites the values.
+ */
 export const propensities = new Float64Array(ACTIONS.length);
 
 /**

@@ -11,7 +11,9 @@ const SUSTAINED_SHIFT = 2;
 /** Position in `DRIFT_LEVELS`: the state is rolled back. Source: model 3.4. */
 export const IDENTITY_BREACH = 3;
 
-/** Filtered state variance relative to momentary states. Source: model 3.1. */
+/**
+ * Variance of the filtered state relative to the variance of momentary states. Source: model 3.1.
+ */
 const FILTER_VARIANCE = 0.2;
 
 /** Band statistic limit: chi-square, 7 degrees of freedom, 95 %. Source: model 3.1. */
@@ -88,8 +90,9 @@ function noteEvidence(state: State): void {
 /**
  * Classifies the state after a cycle. Source: model 3.1 to 3.5.
  *
- * Writes findings, run, stability memory and drift level, and returns the band statistic. Pass
- * `isInformative` false for a reading with certainty 0, which must not prolong a run.
+ * Writes findings, run, stability memory and drift level, and returns the band statistic.
+ * `isInformative` must be false for a reading with certainty 0, because such a reading must not
+ * prolong a run.
  */
 export function classifyDrift(state: State, isInformative: boolean): number {
   const bandStatistic = measureDepartures(state);
@@ -259,15 +262,20 @@ const HOME_PULL = 0.004;
 const LATENT_MIN = -0.5;
 const LATENT_MAX = 1.5;
 
-/** Energy below which engagement falls, and engagement without energy. Source: model 2.3. */
+/** Energy below which engagement falls. Source: model 2.3. */
 const ENGAGED_ENERGY = 0.5;
+/** Engagement at energy 0. Source: model 2.3. */
 const ENGAGEMENT_MIN = 0.4;
 
-/** Stress above which attention narrows, and each mode's loss at full stress. Source: model 2.3. */
+/** Stress above which attention narrows. Source: model 2.3. */
 const NARROWING_STRESS = 0.3;
+/** Loss of attention at full stress, by mode. Source: model 2.3. */
 const ATTENTION_LOSS = Float64Array.of(0.3, 0.6, 0, 0.2, 0.4, 0.1, 0);
 
-/** Gap share that a reading closes; 0 at zero confidence. Source: model 2.1. */
+/**
+ * Share of the gap between state and reading that a reading closes; 0 at confidence 0. Source:
+ * model 2.1.
+ */
 export function gainOf(confidence: number): number {
   return confidence / (confidence + READING_NOISE);
 }
@@ -277,7 +285,10 @@ function uncertaintyOf(evidence: number): number {
   return 1 + UNCERTAINTY * (1 / (1 + evidence) - 1 / (1 + EVIDENCE_MAX));
 }
 
-/** Cue share that `mode` receives under acute stress `stress`, (0, 1]. Source: model 2.3. */
+/**
+ * Share of a cue in `mode` that gets attention at the acute stress `stress`, in (0, 1]. Source:
+ * model 2.3.
+ */
 export function attentionTo(mode: number, stress: number): number {
   const excess = stress - NARROWING_STRESS;
   return excess > 0 ? 1 - at(ATTENTION_LOSS, mode) * (excess / (1 - NARROWING_STRESS)) : 1;
@@ -314,8 +325,8 @@ export function gatherEvidence(state: State, mode: number, gain: number, departu
  * step. The other modes follow by regression on the observed mode. `gain` is the reading's gain;
  * `felt` is the gain after engagement and attention.
  *
- * Keep the product order as in the model. A home of 0 can be exactly on a threshold, where the last
- * bit decides.
+ * Keep the order of the multiplications as in the model. A home of 0 can be exactly on a threshold,
+ * where the last bit decides.
  */
 export function learn(
   state: State,

@@ -4,7 +4,7 @@ import { MODE_COUNT, MODE_KEYS, type ModeKey } from '#identity/modes';
 export type InventoryItem = {
   id: string;
   mode: ModeKey;
-  /** Whether agreement counts against the mode. */
+  /** Whether agreement with the statement is evidence against the mode. */
   isReversed: boolean;
   text: string;
 };
@@ -17,7 +17,7 @@ type Question = {
   text: string;
 };
 
-/** Common version for items, key and scoring. Source: model 6. */
+/** Version of the items, the key and the scoring. Source: model 6. */
 export const INVENTORY_VERSION = '1.0';
 
 /** The inventory's published name. Source: model 6. */

@@ -25,7 +25,7 @@ export const MODE_KEYS: readonly ModeKey[] = MODE_NAMES.map(
   (name) => name.toLowerCase() as ModeKey,
 );
 
-/** Vector length over all modes. Source: interface 2.3. */
+/** Number of modes, which is the length of every model vector. Source: interface 2.3. */
 export const MODE_COUNT = 7;
 
 /**

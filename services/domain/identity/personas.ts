@@ -43,7 +43,7 @@ export type Persona = PersonaText & {
   };
 };
 
-/** Preferred actions per persona. Source: model 5. */
+/** Number of preferred actions per persona. Source: model 5. */
 const PREFERRED_ACTION_COUNT = 5;
 
 /** The twelve personas in interface 2.8 order. */

@@ -3,15 +3,19 @@ import { MODE_COUNT, STRESS_RESPONSE } from '#identity/modes';
 import { PERSONA_PROFILES, type PersonaId, personaIndexOf } from '#identity/persona-profiles';
 import { at, OFFSET, type State } from '#identity/state';
 
-/** Minimum dominant mode strength, also relative to the strongest mode. Source: model 4. */
+/** Minimum strength of a dominant mode. Source: model 4. */
 const DOMINANT_STRENGTH = 0.25;
+
+/** Minimum strength of a dominant mode as a share of the strongest mode. Source: model 4. */
 const DOMINANT_SHARE = 0.6;
 
 /** Maximum number of dominant modes. Source: model 4. */
 const DOMINANT_MAX = 2;
 
-/** Maximum departure (SD) or attention for a suppressed mode. Source: model 4. */
+/** Departure (SD) at or below which a mode is suppressed. Source: model 4. */
 const SUPPRESSED_DEPARTURE = -0.4;
+
+/** Attention at or below which a mode is suppressed. Source: model 4. */
 const SUPPRESSED_ATTENTION = 0.6;
 
 /** The largest strength. */
@@ -58,7 +62,7 @@ export function isRanked(ranking: Ranking, item: number): boolean {
 
 /** Mode or action positions, in descending key order. Reusable without allocation. */
 export type Ranking = {
-  /** Valid entry count in `items` and `keys`. */
+  /** Number of valid entries in `items` and `keys`. */
   count: number;
   readonly items: Uint8Array;
   readonly keys: Float64Array;
@@ -107,7 +111,7 @@ export function itemAt(ranking: Ranking, index: number): number {
   return ranking.items[index] as number;
 }
 
-/** Detected blends between two personas. Source: interface 2.8, model 5. */
+/** Blends of two personas that the model detects. Source: interface 2.8, model 5. */
 export const COMPOSITES = [
   { key: 'knowledge_focused_relationship_aware', from: 'persona_scholar', to: 'persona_diplomat' },
   { key: 'visionary_leader', from: 'persona_leader', to: 'persona_creative' },
@@ -125,11 +129,16 @@ export type PersonaMatch = {
   composite: number;
 };
 
-/** Minimum strength for a composite's leading modes, and their minimum lead over other modes. */
+/** Minimum strength of the leading modes of a composite. */
 const UNION_STRENGTH = 0.4;
+
+/** Minimum lead of the leading modes over the other modes. */
 const UNION_MARGIN = -0.1;
 
-/** Accepted section on the line between a composite's personas, as shares. Source: model 5. */
+/**
+ * Accepted section of the line between the personas of a composite, as shares of the line. Source:
+ * model 5.
+ */
 const BLEND_MIN = 0.25;
 const BLEND_MAX = 0.75;
 
@@ -207,7 +216,8 @@ function compositeOf(strengths: Float64Array): number {
 }
 
 /**
- * Weakest leading mode minus strongest other mode; minus infinity if a leading mode is too weak.
+ * Strength of the weakest leading mode minus strength of the strongest other mode. Minus infinity
+ * if a leading mode is too weak.
  */
 function marginOf(strengths: Float64Array, union: number): number {
   let weakest = Number.POSITIVE_INFINITY;
@@ -226,11 +236,14 @@ type Blend = {
   union: number;
   from: number;
   way: Float64Array;
-  /** `way` length, squared. */
+  /** Squared length of `way`. */
   length: number;
 };
 
-/** Whether the whitened strengths are close enough to the line's middle section. */
+/**
+ * Whether the whitened strengths are close enough to the middle section of the line between the two
+ * personas.
+ */
 function isBetween(blend: Blend): boolean {
   let along = 0;
   for (let axis = 0; axis < MODE_COUNT; axis++) {

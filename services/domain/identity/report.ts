@@ -42,11 +42,15 @@ export function newReport(): Report {
 /**
  * Fills `into` from `state` without allocation, and overwrites all earlier values.
  *
- * A new or reset state reports level D0 and no deviation. Interface 2.5 to 2.7, model 3.6, 4.
+ * A new or reset state reports level D0 and no deviation. Source: interface 2.5 to 2.7, model 3.6,
+ * 4.
  */
 export const readReport = reportReader(readContract);
 
-/** A function like `readReport` for a model whose contracts `readContract` reads. */
+/**
+ * Returns a function like `readReport` for another model. `readContract` reads the contracts of
+ * that model.
+ */
 export function reportReader(
   readContract: (state: State, snapshot: Snapshot, into: Contract) => void,
 ): (state: State, into: Report) => void {
@@ -57,7 +61,7 @@ export function reportReader(
   };
 }
 
-/** Departure from which a mode counts as affected: 5 %, two-sided. Source: model 3.5. */
+/** Departure from which a mode is affected: 5 %, two-sided. Source: model 3.5. */
 const AFFECTED_DEPARTURE = 1.96;
 
 /**
@@ -70,19 +74,24 @@ export type Deviation = PersonaMatch & {
   /** Position in `DRIFT_LEVELS`. */
   level: number;
   isRolledBack: boolean;
-  /** Band statistic T2, its square root, and its chi-square tail. */
+  /** Band statistic T2. */
   bandStatistic: number;
+  /** Square root of the band statistic. */
   distance: number;
+  /** Chi-square tail of the band statistic. */
   pValue: number;
   breach: number;
   /** Consecutive informative cycles outside the band. */
   run: number;
-  /** Largest drift evidence, its mode (-1: none) and its direction. */
+  /** Largest drift evidence of all modes. */
   evidence: number;
+  /** Mode with the largest drift evidence; -1: no mode has drift evidence. */
   evidenceMode: number;
+  /** Whether the strength of this mode has risen. */
   isEvidenceUp: boolean;
-  /** Standardised departures, and their shares in the band statistic, in mode order. */
+  /** Standardised departures, in mode order. */
   readonly departures: Float64Array;
+  /** Shares of the departures in the band statistic, in mode order. */
   readonly contributions: Float64Array;
   /**
    * Affected modes by descending contribution; empty if and only if the state is within the band.

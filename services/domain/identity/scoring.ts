@@ -50,10 +50,10 @@ export type Scored = {
   quality: AnswerQuality;
 };
 
-/** Score weight in mode strengths, by verdict. Source: model 6. */
+/** Weight of the score in the mode strengths, by verdict. Source: model 6. */
 const TRUST = { ok: 1, caution: 0.75, invalid: 0.25 } as const satisfies Record<Verdict, number>;
 
-/** Midpoints: score scale and strength scale. */
+/** Midpoints of the score scale and of the strength scale. */
 const SCORE_MIDDLE = (ANSWER_MIN + ANSWER_MAX) / 2;
 const STRENGTH_MIDDLE = 0.5;
 

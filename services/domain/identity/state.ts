@@ -26,7 +26,8 @@ export const OFFSET = {
   /** Anchoring `a0`: personality strength in the home, [0, 1]. */
   anchoring: 42,
   /**
-   * Acute stress decay rate, per second. Derived from the home; stored to save a power function.
+   * Acute stress decay rate, per second. Derived from the home. Stored, so that a cycle does not
+   * compute the power again.
    */
   stressRate: 43,
   /** Acute stress load `S`, [0, 1]. */
@@ -102,7 +103,7 @@ export const ENERGY_DEFAULT = 0.8;
  */
 const RESTING_ENERGY_MIN = 0.8;
 
-/** Strongest mode's strength at which a home is fully anchored. Source: model 1. */
+/** Strength of the strongest mode at which a home is fully anchored. Source: model 1. */
 const ANCHORED_STRENGTH = 0.5;
 
 /** Evidence weight for a neutral home, in readings. Source: model 2.6. */
@@ -202,8 +203,9 @@ export const STRESS_STATES = ['LOW', 'MED', 'HIGH', 'OVER'] as const;
 /** A stress state. */
 export type StressState = (typeof STRESS_STATES)[number];
 
-/** Stress at which each level is entered, and below which the level is left. Source: model 2.4. */
+/** Stress at which each level is entered. Source: model 2.4. */
 const STRESS_ENTER = Float64Array.of(0, 0.35, 0.58, 0.8);
+/** Stress below which each level is left. Source: model 2.4. */
 const STRESS_LEAVE = Float64Array.of(0, 0.25, 0.47, 0.68);
 
 /** Energy at which bands 1 to 3 begin (EMPTY, LOW, REDUCED, FULL). Source: model 2.5. */
