@@ -50,7 +50,7 @@ unready('or is degraded reports the start of an outage of its dependency', async
   bus.lost('the server is away');
   const [status, text] = await asked(operators.address);
   assert.is(status, 200);
-  assert.match(text, /^ready\nNATS at nats:4222 does not answer since \d{4}-.*Z\n$/);
+  assert.match(text, /^ready\nNATS at nats:4222 has not answered since \d{4}-.*Z\n$/);
   bus.answered();
   assert.equal(await asked(operators.address), [200, 'ready\n']);
 });

@@ -28,7 +28,7 @@ outage('is logged when it begins and when it ends, and adds a line to the probe'
   const since = new Date(startedMs).toISOString();
   const named = `dependency=Cassandra address=db:9042 since=${since}`;
   assert.equal(lines, [`warn a dependency does not answer ${named} why=timeout`]);
-  assert.equal(dependencies.notes, [`Cassandra at db:9042 does not answer since ${since}`]);
+  assert.equal(dependencies.notes, [`Cassandra at db:9042 has not answered since ${since}`]);
   observe('shard_load', 0.01, undefined);
   observe('shard_load', 0.01, undefined);
   assert.equal(lines.slice(1), [`info a dependency answers again ${named} seconds=45`]);

@@ -69,7 +69,7 @@ export function toFault(error: unknown): Fault {
   return error instanceof Fault ? error : new Fault('internal', 'internal error', { cause: error });
 }
 
-/** The refusal with this reason and the reason's code. */
+/** Creates a refusal with this reason and the code of the reason. */
 export function faultFor(
   reason: AnyReason,
   message: string,
@@ -78,7 +78,7 @@ export function faultFor(
   return new Fault(codeOfReason(reason), message, { ...options, reason });
 }
 
-/** A fault `invalid_request` about a field of the body, a parameter or a header. */
+/** Creates a fault `invalid_request` about a field of the body, a parameter or a header. */
 export function invalid(reason: FaultReason, field: string | undefined, message: string): Fault {
   return new Fault('invalid_request', message, { reason, field });
 }

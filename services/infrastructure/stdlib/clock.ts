@@ -70,7 +70,9 @@ export function instantOf(clock: Pick<Clock, 'wallMs' | 'monotonicMs'>): Instant
   return { wallMs: clock.wallMs(), monotonicMs: clock.monotonicMs() };
 }
 
-/** Rate limit per second. Calls beyond `max` are to be dropped. */
+/**
+ * Rate limit of `max` permits per second. The caller must drop a call for which no permit is left.
+ */
 export class PerSecond {
   readonly #clock: Clock;
   readonly #max: number;
@@ -127,9 +129,9 @@ export function isNear(one: number, other: number): boolean {
 
 /**
  * Compares the own clock with the median of the others. For an even number of others, the nearer of
- * the two middle clocks counts, so that one wrong clock among three does not discredit a right
- * clock. The own clock deviates only if more clocks agree with the median than with the own clock.
- * Therefore never all clocks deviate.
+ * the two middle clocks is used as the median, so that one wrong clock among three does not
+ * discredit a right clock. The own clock deviates only if more clocks agree with the median than
+ * with the own clock. Therefore at least one clock does not deviate.
  */
 export function judgeClock({ own, others }: ClockEvidence): ClockAgreement {
   if (others.length < OTHERS_MIN) return { verdict: 'unsure', aheadMs: 0 };

@@ -115,8 +115,8 @@ type WatchedFilesOptions<Value> = {
   readonly parse: (contents: FileContents) => Value;
   readonly clock: Clock;
   /**
-   * Called at every look that finds changed and unusable files. `isNews` is true for the first look
-   * at these contents.
+   * Called after every read that finds changed and unusable files. `isNews` is true the first time
+   * that these contents are refused.
    */
   readonly onRefused: (error: Error, isNews: boolean) => void;
 };
@@ -126,7 +126,7 @@ type WatchedFilesOptions<Value> = {
  * not the modification times. An orchestrator swaps links, which a watch on the file itself does
  * not report.
  *
- * A change takes effect when two consecutive looks have found the same contents and `parse` accepts
+ * A change takes effect when two consecutive reads have found the same contents and `parse` accepts
  * them. A half-written set of files is therefore never used. Until then the old value stays.
  * Source: decision 230.
  */
@@ -136,14 +136,14 @@ export class WatchedFiles<Value> implements Reloadable<Value>, Disposable {
   #current: Value;
   /** Digest of the contents from which `#current` was parsed. */
   #usedDigest: string;
-  /** Digest of the changed contents found by the last look. Undefined if nothing has changed. */
+  /** Digest of the changed contents that the last read found. Undefined if nothing has changed. */
   #seenDigest: string | undefined;
   /** Digest of the current contents if they are unusable, and the reason. */
   #refused: { readonly digest: string; readonly error: Error } | undefined;
   #pending: Disposable;
   #isDisposed = false;
 
-  /** Reads the files at once. Throws the errors of `parse`. */
+  /** Reads the files immediately. Throws the errors of `parse`. */
   constructor(options: WatchedFilesOptions<Value>) {
     this.#options = options;
     const contents = new Map(options.paths.map((path) => [path, readContent(path)]));
@@ -210,7 +210,7 @@ export class WatchedFiles<Value> implements Reloadable<Value>, Disposable {
   }
 }
 
-/** Digest of the contents, so that a look parses the files only after a change. */
+/** Digest of the contents, so that the files are parsed only after a change. */
 function digestOf(contents: FileContents): string {
   const hash = createHash('sha256');
   for (const [path, content] of contents) {

@@ -9,9 +9,9 @@ const PLACES_KEPT = 256;
  * unordered and shrinks only when empty.
  *
  * A JavaScript `Map` under such load makes V8 (Node 24) retain deleted entries. Rehashing leaves a
- * pointer from the old table to the new table. Once one of these tables is in the old generation,
- * all later tables survive every minor garbage collection, with their contents. `NumberMap` has no
- * such chain.
+ * pointer from the old table to the new table. After one of these tables has moved to the old
+ * generation, all later tables survive every minor garbage collection, with their contents.
+ * `NumberMap` has no such chain.
  *
  * Implementation: a hash table with open addressing and linear probing, at most half full. Deletion
  * closes the gap (Knuth, The Art of Computer Programming 3, 6.4, algorithm R).
@@ -133,8 +133,9 @@ export function hashText(text: string): number {
 const PARTS = 64;
 
 /**
- * Inserts an entry as the newest of an LRU map with at most `entriesMax` entries. Evicts a whole
- * part at once, because finding a map's first entry gets slower with every deleted entry.
+ * Inserts an entry as the newest of an LRU map with at most `entriesMax` entries. A full map evicts
+ * a whole part in one step, because finding a map's first entry gets slower with every deleted
+ * entry.
  */
 export function putNewest<Value>(
   entries: Map<string, Value>,

@@ -174,8 +174,8 @@ export function isLoopbackHost(header: string | undefined): boolean {
 }
 
 /**
- * Time for which a listener keeps an idle connection open, in milliseconds. Longer than the same
- * time of clients and load balancers, so that no request is sent over a connection that is being
- * closed.
+ * Time for which a listener keeps an idle connection open, in milliseconds. Longer than the idle
+ * timeouts of clients and load balancers, so that no request is sent over a connection that is
+ * being closed.
  */
 export const IDLE_CONNECTION_MS_MAX = 72_000;

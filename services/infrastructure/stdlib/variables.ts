@@ -180,8 +180,8 @@ const protocol = z
 
 /**
  * OpenTelemetry's variables that this service reads itself. The SDK reads further variables:
- * headers, certificates, service name, resource attributes. A blank value counts as unset. Source:
- * OpenTelemetry, environment variable specification.
+ * headers, certificates, service name, resource attributes. A blank value is treated as unset.
+ * Source: OpenTelemetry, environment variable specification.
  */
 export const OTEL_VARIABLES = {
   OTEL_SDK_DISABLED: z

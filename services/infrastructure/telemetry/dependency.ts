@@ -20,8 +20,9 @@ type DependencyOptions = {
 };
 
 /**
- * Outage detector for one dependency. Logs a line with the begin of an outage, and a line when the
- * dependency answers again. Source: decision 342.
+ * Outage detector for one dependency. Logs a line when it finds an outage, and a line when the
+ * dependency answers again. Both lines contain the time at which the outage began. Source: decision
+ * 342.
  */
 export class Dependency implements Disposable {
   readonly #options: DependencyOptions;
@@ -41,7 +42,7 @@ export class Dependency implements Disposable {
   get note(): string | undefined {
     if (!this.#isReported) return undefined;
     const { name, address } = this.#options;
-    return `${name} at ${address} does not answer since ${isoTime(this.#sinceWallMs)}`;
+    return `${name} at ${address} has not answered since ${isoTime(this.#sinceWallMs)}`;
   }
 
   /** Records an answer, which may be a refusal. Has no effect unless `unansweredCount` is above 0. */
@@ -64,7 +65,7 @@ export class Dependency implements Disposable {
     this.#report(why, 'a dependency does not answer');
   }
 
-  /** Records that the only connection is lost. This is an outage at once. */
+  /** Records that the only connection is lost. The outage is reported immediately. */
   lost(why: string): void {
     this.#note(0);
     this.#report(why, 'the connection to a dependency is lost');

@@ -54,8 +54,8 @@ const REFUSAL_LINES_PER_SECOND = 20;
 
 /**
  * Log of calls that failed with 5xx. Causes are written only here. A 500 is an `error` and always
- * logged. A 503 is a `warn` and rate-limited. Once per second, a line of each kind has the whole
- * chain of causes with stacks.
+ * logged. A 503 is a `warn` and rate-limited. At most one line of each kind per second contains the
+ * whole chain of causes with stacks.
  */
 export class FailureLog {
   readonly #logger: Logger;

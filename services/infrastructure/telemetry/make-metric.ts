@@ -82,8 +82,8 @@ type Exemplar = {
 /**
  * Histogram that a prom-client registry can hold (the registry uses only `name` and `get`). The
  * library's own histogram builds and looks up a text of all labels at every observation. This takes
- * 1.3 µs in a loop, more in cold code, several times per request. Here labels are bound once, and
- * an observation is an addition.
+ * 1.3 µs in a loop, more in cold code, several times per request. Here labels are bound in advance,
+ * and an observation is only an addition.
  */
 export class Histogram<Label extends string> {
   readonly name: string;

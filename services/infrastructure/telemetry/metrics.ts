@@ -71,7 +71,7 @@ export const METRICS = {
   identity_actors_active: gauge('Actors in memory, by kind.', 'actor'),
   identity_actor_bytes: gauge('Bytes held by actors in memory, estimated, by kind.', 'actor'),
   identity_activation_seconds: seconds(
-    'Time to activate an actor, by where its state came from.',
+    'Time to activate an actor, by the source of its state.',
     'source',
   ),
   identity_mailbox_wait_seconds: seconds(
@@ -88,11 +88,11 @@ export const METRICS = {
     'service',
   ),
   checkpoint_failures_total: counter(
-    'Checkpoint writes that failed and will be tried again.',
+    'Checkpoint writes that failed and will be retried.',
     'service',
   ),
   journal_append_seconds: seconds(
-    'Time until the journal held a group, further tries included.',
+    'Time until the journal held a group, including retries.',
     'service',
   ),
   journal_group_records: histogram(
@@ -120,11 +120,11 @@ export const METRICS = {
     'reason',
   ),
   recovered_records_total: counter(
-    'Records copied from the journals of other nodes into the own one.',
+    'Records copied from the journals of other nodes into the journal of this process.',
     'service',
   ),
   recovery_seconds: seconds(
-    'Time from asking for a dead node’s records to serving its shard.',
+    'Time of a takeover: from the start of the recovery of a shard until the shard is served again.',
     'service',
   ),
   not_owner_total: counter(
@@ -228,7 +228,7 @@ export const METRICS = {
     'http_response_status_code',
   ),
   console_sign_ins_total: counter(
-    'Tries to sign in to the console, by step (password, second_factor) and outcome: right, wrong, too_early.',
+    'Attempts to sign in to the console, by step (password, second_factor) and outcome: right, wrong, too_early.',
     'step',
     'outcome',
   ),

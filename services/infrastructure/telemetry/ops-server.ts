@@ -12,8 +12,8 @@ type OpsOptions = {
   readonly port: number;
   readonly metrics: Metrics;
   /**
-   * Whether the process can serve: it has joined its cluster once, its configuration is valid, and
-   * it is not draining.
+   * Whether the process can serve: it has joined its cluster at least once, its configuration is
+   * valid, and it is not draining.
    */
   readonly isReady: () => boolean;
   /** Further accepted names of this port, besides IP addresses and host names without a dot. */
@@ -30,7 +30,11 @@ export async function serveOps(options: OpsOptions): Promise<Running> {
   const server = createServer({ keepAliveTimeout: IDLE_CONNECTION_MS_MAX }, (request, response) => {
     const [path = ''] = (request.url ?? '').split('?');
     if (!isAddressed(request.headers.host, options)) {
-      answer(response, 403, 'this port answers to its own address: SERVICE_METRICS_NAMES\n');
+      answer(
+        response,
+        403,
+        'the Host header does not name this port: add the name to SERVICE_METRICS_NAMES\n',
+      );
     } else if (request.method !== 'GET') answer(response, 404, 'Not Found\n');
     else if (path === '/metrics') scrape(options.metrics, request.headers.accept, response);
     else if (path === '/health/live') answer(response, 200, 'live\n');

@@ -172,7 +172,7 @@ function watchedExporter(
       const sent = new Promise<void>((resolve, reject) => {
         exporter.export(spans, ({ code, error }) => {
           if (code === 0) resolve();
-          else reject(error ?? new Error('the collector refuses them'));
+          else reject(error ?? new Error('the collector refuses the spans'));
         });
       });
       withinMs(clock, DELIVERY_MS_MAX, sent)

@@ -41,7 +41,7 @@ export class ProcessControl {
   setLogLevel(level: LogLevel, requestedBy: string): { readonly log_level: string } {
     const { logger } = this.#options;
     const before = logger.level;
-    // The line about the change is logged at the more verbose of the two levels.
+    // The line about the change must be logged even if the former level hides `info` lines.
     if (before === 'silent' || before === 'warn' || before === 'error') logger.level = 'info';
     logger.info({ before, level, requestedBy }, 'the log level is changed');
     logger.level = level;

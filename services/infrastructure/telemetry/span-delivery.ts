@@ -23,7 +23,7 @@ const REASON_LENGTH_MAX = 200;
 
 /**
  * Bounds and counts the spans that wait for the collector. An unavailable or slow collector costs
- * limited memory, one log line at the begin of the outage, and another line at its end.
+ * limited memory, one log line when the outage begins, and another line when it ends.
  */
 export class SpanDelivery {
   readonly #ports: SpanDeliveryPorts;

@@ -25,9 +25,9 @@ export type SpanEnd = {
 
 /** Recorded unit of work. A span that is never ended is never exported. */
 export interface Span {
-  /** Trace context for work on the span's behalf. */
+  /** Trace context for the work within the span. */
   readonly traceparent: string;
-  /** Ends the span. Call once. */
+  /** Ends the span. Must be called only once. */
   end(end?: SpanEnd): void;
 }
 
@@ -67,7 +67,10 @@ const TRACE_BYTES = 16;
 const SPAN_BYTES = 8;
 const CHANCE_BYTES = 4;
 
-/** Number of random bytes drawn at once, because a single draw costs as much as a hundred. */
+/**
+ * Number of random bytes drawn in one step. Drawing only the bytes of one id would cost as much as
+ * a hundred ids from the pool.
+ */
 const POOL_BYTES = 8_192;
 
 /** Generates trace and span ids, and random sampling decisions. */
@@ -109,8 +112,9 @@ export class TraceIds {
  * needed, because nearly all requests need no part of it.
  */
 
-/** Version 00, and later versions, which may add data after a fourth hyphen. `ff` is invalid. */
+/** Header of version 00. */
 const PRESENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
+/** Header of a later version, which may add data after a fourth hyphen. `ff` is invalid. */
 const LATER = /^(?!00|ff)[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?$/;
 
 /** Ids of zeros are invalid. */
@@ -181,8 +185,8 @@ export type Traced = {
 };
 
 /**
- * Adds a trace context to a message that the caller has just created. Mutates the message. Returns
- * it unchanged if `traceparent` is undefined.
+ * Adds a trace context to a message that the caller has just created, and returns the same message.
+ * If `traceparent` is undefined, the message stays unchanged.
  */
 export function traced<Message extends object>(
   message: Message,
