@@ -26,7 +26,7 @@ export interface Bus extends AsyncDisposable {
    * senders.
    */
   readonly incarnation?: string;
-  /** Whether messages can reach other processes now, as far as this process has noticed. */
+  /** Whether messages can reach other processes now, as far as this process knows. */
   readonly isConnected: boolean;
   /**
    * Publishes to all subscribers, including subscribers in this process. Drops the message while

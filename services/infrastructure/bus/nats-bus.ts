@@ -60,12 +60,13 @@ const RECONNECT_WAIT_MS = 500;
 /** Timeout of one connection attempt, in milliseconds. */
 const DIAL_TIMEOUT_MS = 2_000;
 
-/**
- * Ping interval, in milliseconds, and number of unanswered pings after which the connection is
- * dropped. A silent server is thus dropped within 3 s, before other nodes miss the heartbeats of
- * this node (architecture 3).
- */
+/** Interval between pings to the server, in milliseconds. */
 const PING_INTERVAL_MS = 1_000;
+
+/**
+ * Number of unanswered pings after which the connection is dropped. A silent server is thus dropped
+ * within 3 s, before other nodes miss the heartbeats of this node (architecture 3).
+ */
 const PINGS_UNANSWERED_MAX = 2;
 
 /**
@@ -94,7 +95,7 @@ export async function openNatsBus(options: NatsBusOptions): Promise<Bus> {
   void follow(connection, state, logger, dependency);
 
   const fullNotices = new LogRateLimit(clock);
-  const wantOfRoom = (subject: string): void =>
+  const warnOfFullBuffer = (subject: string): void =>
     fullNotices.run((suppressed) =>
       logger.warn(
         { subject, suppressed },
@@ -108,7 +109,7 @@ export async function openNatsBus(options: NatsBusOptions): Promise<Bus> {
     },
     publish(subject, message) {
       if (!isConnected()) return;
-      if (!unconfirmed.hasRoomFor(message.length)) return wantOfRoom(subject);
+      if (!unconfirmed.hasRoomFor(message.length)) return warnOfFullBuffer(subject);
       try {
         // The driver keeps the bytes until the end of the turn, but the caller may reuse the
         // buffer.
@@ -229,7 +230,7 @@ async function firstConnection(options: NatsBusOptions): Promise<NatsConnection>
       // Closes a connection that is established after its deadline.
       connecting.then((late) => late.close()).catch(() => undefined);
       if (clock.monotonicMs() + RECONNECT_WAIT_MS < endMs && !isRefusal(cause)) {
-        // Not the clock's timer, which does not keep an otherwise idle process alive.
+        // The timer of the clock does not keep an otherwise idle process alive. This timer does.
         await sleep(RECONNECT_WAIT_MS);
         continue;
       }

@@ -21,7 +21,7 @@ export const STRANGER_MS_MAX = 60_000;
 
 /**
  * Decides whether a message with a valid signature is a replay. For a known sender only the
- * sequence counts, so a sender whose clock steps is still heard. `nowMs` is Unix time.
+ * sequence decides, so a sender whose clock steps is still heard. `nowMs` is Unix time.
  */
 export function judgeReplay(evidence: ReplayEvidence, nowMs: number): ReplayVerdict {
   const { lastSequence, sequence, sentAtMs } = evidence;

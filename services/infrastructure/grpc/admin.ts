@@ -33,8 +33,8 @@ export interface NodeAdmin {
   /** Current incarnation of the node, or `NO_INCARNATION`. */
   identity(): string;
   /**
-   * Starts handing off all shards; the node takes none until the process ends. Answers at once and
-   * may be repeated. Rejects with `conflict` if no other node could take the shards.
+   * Starts handing off all shards; the node takes none until the process ends. Answers immediately
+   * and may be called repeatedly. Rejects with `conflict` if no other node could take the shards.
    */
   drain(): Promise<DrainProgress>;
 }
@@ -136,11 +136,9 @@ export interface UsageAdmin {
 export type NodeLoad = {
   /** Incarnation of the node. */
   readonly incarnation: string;
-  /**
-   * Number of actors and their approximate size in bytes: instances and directories in an engine,
-   * or meters in a limiter.
-   */
+  /** Number of actors: instances and directories in an engine, or meters in a limiter. */
   readonly actors: number;
+  /** Approximate size of these actors, in bytes. */
   readonly actorBytes: number;
   /** Committed records without a stored checkpoint. */
   readonly unstoredRecords: number;
@@ -230,8 +228,8 @@ function noneAt(address: string, kind: keyof typeof ROLES, cause: ServiceError |
 }
 
 /**
- * Why the call failed, for the operator's next step: the other process is slow, unreachable, or
- * another kind of process.
+ * Reason why the call failed, so that the operator knows the next step: the other process is slow,
+ * unreachable, or another kind of process.
  */
 function whyOf(cause: ServiceError | undefined): string {
   switch (cause?.code) {

@@ -1,7 +1,8 @@
 import { status } from '@grpc/grpc-js';
 
 /**
- * Bounds of the wire, with units and reasons. At a bound, calls fail at once (architecture 3.7).
+ * Bounds of the wire, with units and reasons. At a bound, calls fail immediately (architecture
+ * 3.7).
  */
 
 /** Maximum size of a request frame, in bytes: gRPC's default, and many times the largest batch. */

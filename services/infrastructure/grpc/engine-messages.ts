@@ -28,8 +28,8 @@ export type IdempotencyKey = {
   readonly fingerprint: string;
   /**
    * Set while the cluster's secret is rotated. Another edge may have derived another call id for an
-   * earlier try of this call. A new call id therefore does not prove that the key is new (decision
-   * 146).
+   * earlier attempt of this call. A new call id therefore does not prove that the key is new
+   * (decision 146).
    */
   readonly isNameUnsure?: true;
 };
@@ -65,15 +65,18 @@ export type PeerCommand =
   /** Reads cycle and energy of the account's instances without activating any instance. */
   | { readonly kind: 'readSummaries'; readonly instanceIds: readonly string[] };
 
-/** Retention command of tools: deletes an instance's oldest rows (decision 234). */
+/** Retention command, sent by tools: deletes an instance's oldest rows (decision 234). */
 export type TrimCommand = {
   readonly kind: 'trim';
-  /** Ordinals of the last observation and the last drift event to delete. */
+  /** Ordinal of the last observation to delete. */
   readonly history: number;
+  /** Ordinal of the last drift event to delete. */
   readonly drift: number;
-  /** Generation, cycle and time of the last observation to delete. */
+  /** Generation of the last observation to delete. */
   readonly generation: number;
+  /** Cycle of the last observation to delete. */
   readonly cycle: number;
+  /** Time of the last observation to delete, in Unix milliseconds. */
   readonly timestampMs: number;
   /**
    * The model's state after that observation, as text with one character per byte. Undefined if
@@ -183,8 +186,8 @@ export type EngineCall = Traced & {
    */
   readonly callId: number;
   /**
-   * Deadline, in Unix milliseconds, at most 10 s after the edge's first try. Calls past it are
-   * dropped.
+   * Deadline, in Unix milliseconds, at most 10 s after the edge's first attempt. After the deadline
+   * the call is dropped.
    */
   readonly deadlineAtMs: number;
   readonly idempotency: IdempotencyKey | undefined;
@@ -196,8 +199,8 @@ export type EngineCall = Traced & {
   /** ETag of `If-Match`, `*`, or undefined. Source: decision 21. */
   readonly ifMatch: string | undefined;
   /**
-   * Model version that the account has chosen for its instances. Undefined if it has chosen none
-   * (decision 238).
+   * Model version that the account has chosen for its instances. Undefined if the account has not
+   * chosen a version (decision 238).
    */
   readonly modelVersion?: string | undefined;
   readonly command: EngineCommand;
@@ -230,8 +233,8 @@ export type EngineAnswer = {
   /** Whether this is the stored answer of an earlier call with the same key. */
   readonly isReplayed: boolean;
   /**
-   * Set by routing on a replay that follows a try of unknown outcome. The replayed answer may be
-   * the result of that try, so this call may have used cycles.
+   * Set by routing on a replay that follows an attempt of unknown outcome. The replayed answer may
+   * be the result of that attempt, so this call may have used cycles.
    */
   readonly isPerhapsOwn?: true;
   /** Position at which the next call continues. Set for `readEvents`. */
@@ -246,7 +249,10 @@ export function plainAnswer(body: string | Uint8Array, etag = ''): EngineAnswer 
   return { body, etag, cycles: 0, throttledRetryAfterS: 0, isReplayed: false };
 }
 
-/** Engine, as the edge calls it. Throws the engine's faults. Never answers after the deadline. */
+/**
+ * Interface of an engine for the edge. Throws the engine's faults. Never answers after the
+ * deadline.
+ */
 export interface EngineClient {
   ask(call: EngineCall): EngineAnswer | Promise<EngineAnswer>;
 }

@@ -110,7 +110,7 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
     });
   }
 
-  /** Whether the peer is connected, as far as this process has noticed. */
+  /** Whether the peer is connected, as far as this process knows. */
   get isOpen(): boolean {
     return this.#connection.isOpen;
   }

@@ -209,8 +209,8 @@ export async function inServerSpan<Call extends Traced, Answer>(
 }
 
 /**
- * Ends the span of a call. Only outcomes with an HTTP status of 500 or more count as errors of the
- * span.
+ * Ends the span of a call. Only outcomes with an HTTP status of 500 or more mark the span as an
+ * error.
  */
 export function endCallSpan(span: Span, outcome: 'ok' | FaultCode): void {
   const isError = outcome !== 'ok' && FAULTS[outcome].http >= 500;

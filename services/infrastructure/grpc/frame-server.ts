@@ -233,8 +233,8 @@ class FrameServerStream<Call extends Traced, Answer, Request extends WireRequest
   }
 
   // Removes the call from the calls in flight, and returns whether its caller still waits. A call
-  // counts as in flight even after the stream has ended, because the bound limits the work, not the
-  // number of waiting callers.
+  // stays in flight after the stream has ended, because the bound limits the work, not the number
+  // of waiting callers.
   #isWanted(call: InFlightCall, nowMs: number): boolean {
     this.#inFlight.delete(call.id);
     if (this.#isDraining && this.#inFlight.size === 0) this.#scheduleFlush();

@@ -22,8 +22,9 @@ import { isHostPort } from '#stdlib/network';
 /** Tag of field 1 in every frame of `proto/`: a length-delimited message. */
 const MESSAGE_TAG = 10;
 
-/** Wire type in the lower bits of a tag, and its value for length-delimited fields. */
+/** Bits of a tag that contain the wire type. */
 const WIRE_TYPE_BITS = 0b111;
+/** Wire type of length-delimited fields. */
 const LENGTH_DELIMITED = 2;
 
 /**
@@ -155,9 +156,9 @@ const CHANNEL = {
 const asIs = (bytes: Buffer): Buffer => bytes;
 
 /**
- * Single-use stream to one peer, from connecting to closing. The link counts as open when the peer
- * has sent its headers, which this project's servers do at once. A peer that accepts connections
- * and then hangs is therefore never open.
+ * Single-use stream to one peer, from connecting to closing. The link is open after the peer has
+ * sent its headers. The servers of this project send their headers immediately. A peer that accepts
+ * connections and then hangs is therefore never open.
  */
 class FrameLink implements Disposable {
   readonly #channel: OwnChannel;
@@ -201,7 +202,9 @@ class FrameLink implements Disposable {
     return this.#stream.write(frame);
   }
 
-  /** Closes the link permanently. `onClose` is called once, before this returns. */
+  /**
+   * Closes the link permanently. Calls `onClose` before `close` returns. Further calls do nothing.
+   */
   close(cause: unknown): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -243,7 +246,7 @@ export function backoffCeilingMs(failures: number): number {
   return Math.min(BACKOFF_CAP_MS, BACKOFF_BASE_MS * 2 ** failures);
 }
 
-/** Link that reconnects: opened at once, and again after every loss, until disposed. */
+/** Link that reconnects. It is opened immediately, and again after every loss, until disposed. */
 export class FrameConnection implements Disposable {
   readonly #options: ConnectionOptions;
   readonly #events: ConnectionEvents;
@@ -258,7 +261,7 @@ export class FrameConnection implements Disposable {
   constructor(options: ConnectionOptions, events: ConnectionEvents) {
     this.#options = options;
     this.#events = events;
-    // Without a waiting caller, the rejection must not count as unhandled.
+    // If no caller waits, the rejection must not be reported as unhandled.
     this.#opening.promise.catch(() => undefined);
     this.#connect();
   }

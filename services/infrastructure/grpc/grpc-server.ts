@@ -82,7 +82,7 @@ type Handler = (call: Call & NodeJS.EventEmitter, respond?: Respond) => void;
 
 /**
  * Restricts `service` to the roles in `CALLERS`, by the certificate of the connection. Other
- * callers get PERMISSION_DENIED before the handler runs. A stream is checked once, when it begins.
+ * callers get PERMISSION_DENIED before the handler runs. A stream is checked only when it begins.
  */
 function guardedService(service: WireService, onRefused: OnRefused): WireService {
   const implementation: Record<string, Handler> = {};

@@ -3,8 +3,8 @@
 import type { Traced } from '#telemetry/tracer';
 
 /**
- * Permanent name of a call. Two calls are the same exactly if both numbers are equal. Only the edge
- * can compute the name of a call with an `Idempotency-Key`. Source: architecture 3.5.
+ * Permanent name of a call. Two calls are the same if and only if both numbers are equal. Only the
+ * edge can compute the name of a call with an `Idempotency-Key`. Source: architecture 3.5.
  */
 export type CallName = {
   /** Integer below 2^52, so that every language represents the number exactly. */
@@ -37,8 +37,8 @@ export type AdmitCall = Traced &
     /** The caller's address as received by the edge. An edge of release 1.0 omits the address. */
     readonly address?: string | undefined;
     /**
-     * The caller's program in printable ASCII, empty if unknown. Sent until this edge has had a
-     * call of the key admitted in the current minute.
+     * The caller's program in printable ASCII, empty if unknown. The edge sends the program until a
+     * call with this key is admitted through the edge in the current minute.
      */
     readonly client?: string | undefined;
   };
@@ -58,8 +58,8 @@ export type SettleCall = Traced &
   };
 
 /**
- * Call about an account that involves no meter, for example to its audit trail. Any limiter answers
- * it. Limiters of release 1.0 refuse it.
+ * Call about an account that involves no meter, for example to its audit trail. Any limiter can
+ * answer such a call. Limiters of release 1.0 refuse such a call.
  */
 export type AccountCall = Traced &
   CallName & {
@@ -90,8 +90,8 @@ export type Allowance = {
   /** Maximum number of instances that the account may have at the same time (decision 154). */
   readonly instances: number;
   /**
-   * Model version that the account has chosen for its instances. Undefined if it has chosen none
-   * (decision 238).
+   * Model version that the account has chosen for its instances. Undefined if the account has not
+   * chosen a version (decision 238).
    */
   readonly modelVersion?: string | undefined;
 };
@@ -129,16 +129,20 @@ export type LimiterAnswer = {
   readonly allowance: Allowance | undefined;
   /**
    * Only in the answer to an admitted call that requested the description. A limiter of an earlier
-   * release omits it.
+   * release omits the description.
    */
   readonly caller?: CallerDescription;
   /** Answer to an `AccountCall`: JSON data. */
   readonly body?: unknown;
-  /** Reservation number of an admitted call with cycles. Release 1.0 omits it. */
+  /**
+   * Reservation number of an admitted call with cycles. Limiters of release 1.0 omit the number.
+   */
   readonly reservation?: number | undefined;
 };
 
-/** Limiter, as the edge calls it. Throws `service_unavailable` if the verdict is uncertain. */
+/**
+ * Interface of a limiter for the edge. Throws `service_unavailable` if the verdict is uncertain.
+ */
 export interface LimiterClient {
   ask(call: LimiterCall): LimiterAnswer | Promise<LimiterAnswer>;
 }

@@ -141,5 +141,5 @@ function string(value: unknown): string {
 }
 
 function unreadable(): Fault {
-  return unusableCursor('none that this list has given out');
+  return unusableCursor('not a cursor of this list');
 }

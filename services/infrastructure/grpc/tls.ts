@@ -4,8 +4,8 @@ import * as grpc from '@grpc/grpc-js';
 import type { Reloadable } from '#stdlib/files';
 
 /**
- * Server name in a client's TLS handshake. Addresses of processes change, so identity does not
- * depend on them: the role in the certificate counts (decision 143).
+ * Server name in a client's TLS handshake. The addresses of processes change, so a client does not
+ * check the address but the role in the certificate (decision 143).
  */
 export const TLS_NAME = 'identity-engine';
 
@@ -94,8 +94,8 @@ export const CALLERS: Readonly<Record<string, readonly WireRole[]>> = {
   '/identity_engine.v1.Admin/Identify': ['engine', 'limiter', 'ctl'],
   '/identity_engine.v1.Admin/Drain': ['ctl'],
   '/identity_engine.v1.Admin/ReadInstance': ['ctl'],
-  // Any limiter's admin port serves all accounts and asks the owner of the meter. So does the
-  // console.
+  // The admin port of any limiter and the console serve all accounts. They query the owner of the
+  // meter.
   '/identity_engine.v1.Admin/ReadUsage': ['limiter', 'console', 'ctl'],
   '/identity_engine.v1.Admin/ResetUsage': ['limiter'],
   // Any limiter's admin port shows the whole cluster.
@@ -109,7 +109,7 @@ export function roleName(role: WireRole): string {
   return `${role}.identity-engine`;
 }
 
-/** Roles in a certificate. Only exact DNS names count, not wildcards or the subject. */
+/** Roles in a certificate. Only exact DNS names are accepted, not wildcards or the subject. */
 export function rolesOf(certificate: X509Certificate): readonly WireRole[] {
   const strict = { subject: 'never', wildcards: false } as const;
   return WIRE_ROLES.filter((role) => certificate.checkHost(roleName(role), strict) !== undefined);
