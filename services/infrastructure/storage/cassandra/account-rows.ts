@@ -51,7 +51,7 @@ export const TOMBSTONE_COLUMNS: readonly unknown[] = [
   ...planChangeColumns(undefined),
 ];
 
-/** Account in a row of its partition. */
+/** Reads the account from a row of its partition. */
 export function accountFrom(row: types.Row): Account {
   const modelVersion: string | null = row['model_version'];
   const days: number | null = row['retention_days'];
@@ -115,7 +115,7 @@ export function keyColumns(key: ApiKeyRecord): unknown[] {
   ];
 }
 
-/** Key in a row. A column without a value is null. */
+/** Reads a key from a row. A column without a value is null. */
 export function keyFrom(row: types.Row): ApiKeyRecord {
   const text = (column: string): string | undefined => row[column] ?? undefined;
   const time = (column: string): number | undefined => {

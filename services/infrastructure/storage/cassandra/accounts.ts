@@ -31,7 +31,8 @@ import {
 } from '#storage/ports/accounts';
 
 /**
- * Maximum number of tries per change. Two administrators rarely change an account at the same time.
+ * Maximum number of attempts per change. Two administrators rarely change an account at the same
+ * time.
  */
 const TRIES_MAX = 8;
 
@@ -60,9 +61,9 @@ type AccountPorts = {
 
 /**
  * Accounts in Cassandra, one partition per account, changed under an optimistic lock. The row of a
- * key exists at least as long as the key is kept; later reads skip the row. Only the servers delete
- * a row, by a TTL that is fixed when the key is created. A process whose clock is years ahead thus
- * cannot delete keys.
+ * key exists at least as long as the key is kept. After this time, reads skip the row. Only the
+ * servers delete a row, by a TTL that is fixed when the key is created. A process whose clock is
+ * years ahead thus cannot delete keys.
  */
 export function cassandraAccountStore(
   session: CassandraSession,
@@ -133,7 +134,7 @@ async function find(
   return stored;
 }
 
-/** Taken ids in their order, starting after `after`. */
+/** Ids of all accounts in order, starting after `after`. Includes deleted accounts. */
 async function idsAfter(
   { session }: AccountPorts,
   after: string,

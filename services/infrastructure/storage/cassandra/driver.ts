@@ -42,8 +42,8 @@ export function driverPolicies(localDc: string): NonNullable<ClientOptions['poli
     loadBalancing: new loadBalancing.DefaultLoadBalancingPolicy({ localDc }),
     reconnection: new reconnection.ConstantReconnectionPolicy(RECONNECT_MS),
     retry: ONE_TRY,
-    // Speculative execution on a second server, only for idempotent statements. The first answer
-    // counts.
+    // Speculative execution on a second server, only for idempotent statements. The driver uses the
+    // first answer.
     speculativeExecution: new speculativeExecution.ConstantSpeculativeExecutionPolicy(
       SECOND_SERVER_MS,
       1,
@@ -118,14 +118,14 @@ function wasNeverSent(error: unknown): boolean {
 }
 
 /**
- * Whether the driver sent a statement to a server without success. `inner` is its note on that
- * server.
+ * Whether the driver sent a statement to a server without success. `inner` is the entry of that
+ * server in the driver's error.
  */
 export function hasFailed(inner: unknown): boolean {
   return !wasNotTried(inner);
 }
 
-/** Whether the driver skipped a host. The note is then a text, a busy connection, or missing. */
+/** Whether the driver skipped a host. The entry is then a text, a busy connection, or missing. */
 function wasNotTried(inner: unknown): boolean {
   if (!(inner instanceof Error)) return true;
   if (inner instanceof errors.BusyConnectionError) return true;
@@ -203,7 +203,7 @@ export function searchOnceAtATime(client: Client): void {
     if (hostsLeft !== undefined) return refresh(hostsLeft);
     search ??= refresh()
       .catch(() => {
-        // If the session was closed in the meantime, the next discovery ends at once.
+        // If the session was closed in the meantime, the next discovery ends immediately.
         setTimeout(() => void control._refresh(), SEARCH_AGAIN_MS).unref();
       })
       .finally(() => {

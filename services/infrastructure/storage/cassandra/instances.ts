@@ -208,7 +208,10 @@ async function* answerPages(
   }
 }
 
-/** Writes answers of instances of one bucket, each confirmed, in batches as large as allowed. */
+/**
+ * Writes answers of instances that share a bucket, in batches as large as allowed. Fulfils when
+ * every batch is confirmed.
+ */
 async function writeAnswers(
   session: CassandraSession,
   bucket: number,
@@ -233,7 +236,7 @@ async function deleteAnswers(
   await session.execute(DELETE, params, { kind: 'write', operation: 'answers_delete' });
 }
 
-/** Generates writes one by one, because a hot instance has thousands. */
+/** Generates writes one by one, because a hot instance has thousands of answers. */
 function* writesOf(
   bucket: number,
   parts: readonly (Omit<InstanceAnswers, 'answers'> & { readonly rows: Iterable<AnswerRow> })[],

@@ -19,7 +19,8 @@ import {
 } from '#storage/ports/journal';
 
 /**
- * Maximum number of slots in a page. Callers know the size of slots and request no more at once.
+ * Maximum number of slots in a page. Callers choose the number by the size of the slots and never
+ * request more in one read.
  */
 const PAGE_SLOTS = 512;
 
@@ -127,7 +128,8 @@ function appendStatement(append: Append): Statement {
  */
 
 /**
- * Timeout for a page of slots or journals, in milliseconds. A page has about a MiB, rarely many.
+ * Timeout for a page of slots or journals, in milliseconds. A page usually has about 1 MiB and
+ * rarely many MiB.
  */
 const PAGE_MS_MAX = 5_000;
 

@@ -57,8 +57,8 @@ export function cassandraMeterStore(session: CassandraSession, bucketOf: BucketO
     },
     async checkpoint(checkpoints) {
       assert(checkpoints.length <= HEADS_MAX, `more than ${HEADS_MAX} meters at once`);
-      // Months are written first. Once a head is stored, the next head need not name its finished
-      // months.
+      // Months are written first. After a head is stored, the next head need not contain its
+      // finished months.
       await writeMonths(checkpoints);
       const writes = checkpoints.map(({ accountId, head }): RowWrite => {
         const partition = bucketOf(accountId);

@@ -48,10 +48,10 @@ const READ_VERSIONS = 'SELECT * FROM schema_versions WHERE component = ?';
 const ADD_VERSION = `INSERT INTO schema_versions (component, version, programs_from)
   VALUES (?, ?, ?) IF NOT EXISTS`;
 
-/**
- * Component under which the table versions are counted, and the component before the first release.
- */
+/** Component under which the table versions are counted. */
 const COMPONENT = 'tables';
+
+/** Component of tables from before the first release. */
 const COMPONENT_BEFORE = 'storage';
 
 /**
@@ -81,7 +81,7 @@ export async function migrate(session: CassandraSession, ports: MigrationPorts):
   await applied(session, CREATE_VERSIONS + tableIdOf(session.keyspace));
   await using lock = await takeSchemaLock(session, clock, randomness.hex(16), LOCK_WAIT_MS_MAX);
   const present = await presentTables(session, SCHEMA_MS_MAX);
-  assertBorne(present, known.length);
+  assertUsable(present, known.length);
   await applied(session, ADD_PROGRAMS);
   for (const { version, statements, programsFrom = version } of known.slice(present.version)) {
     await applyVersion(session, lock, statements);
@@ -107,7 +107,7 @@ export async function assertSchema(
 ): Promise<void> {
   const needed = known.length;
   const present = await presentTables(session);
-  assertBorne(present, needed);
+  assertUsable(present, needed);
   if (present.version >= needed) return;
   const { version } = present;
   const what = version === 0 ? 'there are no tables yet' : `the tables are of version ${version}`;
@@ -172,7 +172,7 @@ function assertNotBefore(keyspace: string, rows: readonly types.Row[]): void {
   throw new Fault('conflict', `${what}, which this program cannot read: ${remedy}`);
 }
 
-function assertBorne({ version, programsFrom }: Tables, known: number): void {
+function assertUsable({ version, programsFrom }: Tables, known: number): void {
   if (programsFrom <= known) return;
   const text = `the tables are of version ${version}, this program knows up to ${known}`;
   throw new Fault('conflict', `${text}: run a newer release`);
@@ -222,8 +222,8 @@ const LOCK_SECONDS = 90;
  */
 const SCHEMA_MS_MAX = 30_000;
 
-/** Interval between tries to take a lock that another process holds, in milliseconds. */
-const LOOK_MS = 500;
+/** Interval between attempts to take a lock that another process holds, in milliseconds. */
+const TAKE_PERIOD_MS = 500;
 
 const TAKE = `UPDATE schema_versions USING TTL ${LOCK_SECONDS} SET lock_holder = ?
   WHERE component = 'tables' IF lock_holder = null`;
@@ -252,11 +252,11 @@ async function takeSchemaLock(
     conditional(session, query, params);
   const renewed = () => isApplied(RENEW, [holder, holder]);
   const endMs = clock.monotonicMs() + waitMs;
-  // A try whose answer was lost may have taken the lock. In that case the renewal succeeds.
+  // An attempt whose answer was lost may have taken the lock. In that case the renewal succeeds.
   while (!((await isApplied(TAKE, [holder])) || (await renewed()))) {
     if (clock.monotonicMs() >= endMs)
       throw held('another process is changing the schema: try again later');
-    await sleep(clock, LOOK_MS);
+    await sleep(clock, TAKE_PERIOD_MS);
   }
   return {
     async renew() {

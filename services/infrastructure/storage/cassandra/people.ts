@@ -24,7 +24,7 @@ import {
   type StoredUser,
 } from '#storage/ports/people';
 
-/** Maximum number of tries per change. The people of an account rarely change. */
+/** Maximum number of attempts per change. The people of an account rarely change. */
 const TRIES_MAX = 8;
 
 /** Maximum number of a user's accounts that are read in parallel. */

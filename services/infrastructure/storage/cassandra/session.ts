@@ -35,7 +35,9 @@ export type StatementOptions = {
   readonly kind: StatementKind;
   /** Purpose of the statement, for the metric, for example `journal_append`. From a closed set. */
   readonly operation: string;
-  /** Timeout of a single try; undefined: `STATEMENT_MS_MAX`. Reads and writes have two tries. */
+  /**
+   * Timeout of a single attempt; undefined: `STATEMENT_MS_MAX`. Reads and writes have two attempts.
+   */
   readonly timeoutMs?: number;
   /** Maximum number of rows in a page; undefined: 5,000, the driver's default. */
   readonly pageRows?: number;
@@ -50,7 +52,7 @@ type SecondServerReason = 'slow' | 'error';
 
 /**
  * Called after every statement with its duration in seconds and its error type. `secondServer`: the
- * reason why the statement was also sent to a second server, if it was answered.
+ * reason why an answered statement was also sent to a second server.
  */
 export type ObserveStatement = (
   operation: string,
@@ -77,7 +79,7 @@ export type SessionOptions = {
   readonly observe?: ObserveStatement;
 };
 
-/** Default timeout per try of a statement, in milliseconds. */
+/** Default timeout per attempt of a statement, in milliseconds. */
 export const STATEMENT_MS_MAX = 2_000;
 
 /** Timeout for opening a connection, in milliseconds. */
@@ -85,7 +87,7 @@ const CONNECT_MS_MAX = 5_000;
 
 /**
  * Number of unanswered statements after which a connection is closed and opened again. With the
- * default of 64, a half-open connection would swallow statements for long.
+ * default of 64, statements would stay unanswered for a long time on a half-open connection.
  */
 const UNANSWERED_MAX = 4;
 
@@ -128,7 +130,7 @@ export class CassandraSession implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #observe: ObserveStatement | undefined;
 
-  /** Called by `openSession`, which connects first. */
+  /** Only `openSession` calls the constructor, after the client has connected. */
   constructor(client: Client, { clock, observe }: Pick<SessionOptions, 'clock' | 'observe'>) {
     this.#client = client;
     this.#clock = clock;
@@ -243,8 +245,8 @@ export async function openSession(options: SessionOptions): Promise<CassandraSes
 }
 
 /**
- * Reason why an answered statement used a second server. Servers that the driver skipped do not
- * count.
+ * Reason why an answered statement used a second server. Servers that the driver skipped are
+ * ignored.
  */
 function secondServerReasonOf({ info }: types.ResultSet): SecondServerReason | undefined {
   const { speculativeExecutions = 0, triedHosts = {} } = info ?? {};

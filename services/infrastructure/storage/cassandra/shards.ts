@@ -31,7 +31,9 @@ export function cassandraShardStore(session: CassandraSession): ShardStore {
     return conditionalAnswerOf(await session.execute(query, params, options));
   };
 
-  /** Sets a cluster fact once. Returns the stored value: an earlier value, or `wanted`. */
+  /**
+   * Sets a cluster fact, unless it is set. Returns the stored value: an earlier value, or `wanted`.
+   */
   async function fix(fact: string, wanted: string): Promise<string> {
     const answer = await write('cluster_fact_fix', { query: FIX_FACT, params: [fact, wanted] });
     return answer.isApplied ? wanted : String(answer.row?.['value']);

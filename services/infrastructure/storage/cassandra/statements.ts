@@ -18,7 +18,7 @@ const REASONS = ['slow', 'error'] as const satisfies readonly Parameters<Observe
 
 /**
  * Returns an observer that times every statement, counts uses of a second server, and reports
- * outages. A statement that Cassandra refuses counts as answered.
+ * outages. A refusal by Cassandra is also an answer.
  */
 export function statementObserver(metrics: Metrics, dependency: Dependency): ObserveStatement {
   const observe = statementDurations(metrics, 'cassandra');
@@ -84,8 +84,8 @@ export type RowWrite = {
 };
 
 /**
- * Writes rows in their order, each confirmed. Rows of one partition share a batch up to `bytesMax`,
- * and batches are sent one after the other. Rejects with the first fault; some rows may have been
+ * Writes rows in their order. Rows of one partition share a batch up to `bytesMax`. Each batch is
+ * sent after the previous batch is confirmed. Rejects with the first fault; some rows may have been
  * written by then. Reads `writes` batch by batch, so that a long list does not block the event
  * loop.
  */

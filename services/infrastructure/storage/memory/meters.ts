@@ -123,7 +123,7 @@ export function memoryBillingStore(): BillingStore {
 
 /**
  * Journal of a process without storage (interface 1.8). No other process could read a record. The
- * journal therefore stores nothing and reports every append as durable at once.
+ * journal therefore stores nothing and reports every append as durable immediately.
  */
 export function memoryJournal(): Journal {
   return { isLasting: false, isOnlyWriter: true, append: () => undefined };

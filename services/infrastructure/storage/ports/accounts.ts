@@ -100,7 +100,7 @@ export interface ManagedAccounts extends AccountStore {
   endDeletion(accountId: string): Promise<void>;
 
   /**
-   * Opens an imported account to its callers, with the given fields. An earlier try may have
+   * Opens an imported account to its callers, with the given fields. An earlier attempt may have
    * created the account with other fields. Rejects with `conflict` if the account is not being
    * imported.
    */
@@ -210,13 +210,15 @@ export type KeyUse = {
   readonly minute: number;
   /** Address of the caller in the format of `addressText`; undefined if it is not an address. */
   readonly address: string | undefined;
-  /** Name of the calling program, as given by the program; undefined if it gave none. */
+  /**
+   * Name of the calling program, as given by the program; undefined if the program gave no name.
+   */
   readonly client: string | undefined;
 };
 
 /**
- * Last uses of keys. The later minute wins, even if notes arrive late or twice. Of two notes from
- * the same minute, either is kept as a whole. Methods reject with `service_unavailable` if the
+ * Last uses of keys. The later minute wins, even if notes arrive late or twice. If two notes have
+ * the same minute, one of them is kept as a whole. Methods reject with `service_unavailable` if the
  * store cannot be reached; the note may then have been stored.
  */
 export interface KeyUseStore {

@@ -62,24 +62,24 @@ export class ByteReader {
     return this.#at === this.#bytes.length;
   }
 
-  /** A whole number from 0 to 255. */
+  /** Reads a whole number from 0 to 255. */
   byte(): number {
     return this.#bytes.readUInt8(this.#advance(1));
   }
 
-  /** A byte of flags. Throws if bits other than `known` are set. */
+  /** Reads a byte of flags. Throws if bits other than `known` are set. */
   flags(known: number): number {
     const flags = this.byte();
     if ((flags & ~known) === 0) return flags;
     throw new CorruptState(`${this.#what} has flags that this program does not know: ${flags}`);
   }
 
-  /** A whole number of four bytes. */
+  /** Reads a whole number of four bytes. */
   count(): number {
     return this.#bytes.readUInt32LE(this.#advance(4));
   }
 
-  /** A whole number of variable length. */
+  /** Reads a whole number of variable length. */
   whole(): number {
     let value = 0;
     for (let unit = 1; ; unit *= 128) {
@@ -89,17 +89,17 @@ export class ByteReader {
     }
   }
 
-  /** A whole number of two bytes. */
+  /** Reads a whole number of two bytes. */
   short(): number {
     return this.#bytes.readUInt16LE(this.#advance(2));
   }
 
-  /** A double, without loss of precision. */
+  /** Reads a double, without loss of precision. */
   number(): number {
     return this.#bytes.readDoubleLE(this.#advance(8));
   }
 
-  /** A count, then that number of doubles. */
+  /** Reads a count, then that number of doubles. */
   numbers(): Float64Array {
     const count = this.count();
     const start = this.#advance(8 * count);
@@ -108,17 +108,17 @@ export class ByteReader {
     );
   }
 
-  /** A byte count, then a text. */
+  /** Reads a byte count, then a text. */
   text(): string {
     return this.#textOf(this.count());
   }
 
-  /** A byte count of variable length, then a text. */
+  /** Reads a byte count of variable length, then a text. */
   shortText(): string {
     return this.#textOf(this.whole());
   }
 
-  /** A part of the value, as a string with one character per byte. */
+  /** Reads a part of the value, as a string with one character per byte. */
   part(): string {
     const length = this.count();
     const start = this.#advance(length);
@@ -169,21 +169,21 @@ export class ByteWriter {
     return this;
   }
 
-  /** A whole number from 0 to 255. */
+  /** Writes a whole number from 0 to 255. */
   byte(value: number): this {
     this.#reserve(1);
     this.#length = this.#bytes.writeUInt8(value, this.#length);
     return this;
   }
 
-  /** A whole number from 0 to 2^32 - 1, in four bytes. */
+  /** Writes a whole number from 0 to 2^32 - 1, in four bytes. */
   count(value: number): this {
     this.#reserve(4);
     this.#length = this.#bytes.writeUInt32LE(value, this.#length);
     return this;
   }
 
-  /** A whole number from 0 to 2^53 - 1, with seven bits per byte. Small numbers are short. */
+  /** Writes a whole number from 0 to 2^53 - 1, with seven bits per byte. Small numbers are short. */
   whole(value: number): this {
     assert(Number.isSafeInteger(value) && value >= 0, `${value} is not a whole number`);
     let rest = value;
@@ -191,21 +191,21 @@ export class ByteWriter {
     return this.byte(rest);
   }
 
-  /** A whole number from 0 to 65,535, in two bytes. */
+  /** Writes a whole number from 0 to 65,535, in two bytes. */
   short(value: number): this {
     this.#reserve(2);
     this.#length = this.#bytes.writeUInt16LE(value, this.#length);
     return this;
   }
 
-  /** A double, without loss of precision. */
+  /** Writes a double, without loss of precision. */
   number(value: number): this {
     this.#reserve(8);
     this.#length = this.#bytes.writeDoubleLE(value, this.#length);
     return this;
   }
 
-  /** A count, then the numbers. */
+  /** Writes a count, then the numbers. */
   numbers(values: Float64Array): this {
     this.count(values.length);
     this.#reserve(8 * values.length);
@@ -213,7 +213,7 @@ export class ByteWriter {
     return this;
   }
 
-  /** A byte count, then the text. */
+  /** Writes a byte count, then the text. */
   text(value: string): this {
     // UTF-8 takes at most three bytes per UTF-16 unit.
     this.#reserve(4 + 3 * value.length);
@@ -223,7 +223,7 @@ export class ByteWriter {
     return this;
   }
 
-  /** A byte count of variable length, then the text. */
+  /** Writes a byte count of variable length, then the text. */
   shortText(value: string): this {
     this.whole(Buffer.byteLength(value));
     this.#reserve(3 * value.length);
@@ -231,7 +231,7 @@ export class ByteWriter {
     return this;
   }
 
-  /** A byte count, then a part from `endPart`. */
+  /** Writes a byte count, then a part from `endPart`. */
   part(bytes: string): this {
     this.count(bytes.length);
     this.#reserve(bytes.length);

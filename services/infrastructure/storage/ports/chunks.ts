@@ -18,8 +18,8 @@ import {
 } from '#storage/ports/rows';
 
 /*
- * Each chunk or answer is stored as a single value, without its key. A cell costs the server more
- * than its bytes. A single value also cannot mix the bytes of two writes.
+ * Each chunk or answer is stored as a single value, without its key. In the server, the overhead of
+ * a cell is larger than its bytes. A single value also cannot mix the bytes of two writes.
  */
 
 /**
@@ -30,7 +30,7 @@ const FORMAT = 2;
 
 const writer = new ByteWriter();
 
-/** Encodes a chunk without its last ordinal: the bytes of its rows and 17 more. */
+/** Encodes a chunk without its last ordinal. The result has 17 bytes more than the rows. */
 export function encodeChunk({ first, rows }: Chunk): Buffer {
   return writer.begin(FORMAT).number(first).part(rows).end();
 }
@@ -81,9 +81,10 @@ export const ROWS_BEYOND_MAX = CHUNK_ROWS_MAX - 1;
  * is taken from the first chunk that contains the row, because the content of an ordinal is always
  * the same.
  *
- * No row is missing. A writer of a chunk up to `last` has a confirmation for all rows below its
- * `first`. A replaced chunk that began earlier therefore held no row that is missing elsewhere.
- * Trimmed chunks are the exception (`chunksAbove`): nobody requests rows below their `first`.
+ * No row is lost. Before a node writes a chunk, the store has confirmed all rows below the chunk's
+ * `first`. If the chunk replaces a chunk with a lower `first`, the rows below its own `first` are
+ * therefore in other chunks. Trimmed chunks (`chunksAbove`) are the exception: nobody requests rows
+ * below their `first`.
  */
 export function rowsOfChunks<Row extends { readonly ordinal: number }>(
   packing: RowReading<Row>,

@@ -26,11 +26,14 @@ export type ShardChange = {
  * happened or may still happen.
  */
 export interface ShardStore {
-  /** Sets the id of the cluster once. Returns the stored id: an earlier id, or `wanted`. */
+  /**
+   * Sets the id of the cluster, unless an id is stored. Returns the stored id: an earlier id, or
+   * `wanted`.
+   */
   fixCluster(wanted: string): Promise<string>;
   /**
-   * Sets the shard count of a service once. Returns the stored count: an earlier count, or
-   * `wanted`. Concurrent callers get the same count.
+   * Sets the shard count of a service, unless a count is stored. Returns the stored count: an
+   * earlier count, or `wanted`. Concurrent callers get the same count.
    */
   fixCount(service: ShardedService, wanted: number): Promise<number>;
   /** Stored shard count of a service; undefined until the first node has set the count. */

@@ -1,6 +1,6 @@
 /**
- * Called between portions of long work with the bytes done so far. An error thrown by it ends the
- * work.
+ * Called between portions of long work with the bytes done so far. If the function throws an error,
+ * the work ends with this error.
  */
 export type WatchWork = (work: 'copied' | 'checked', doneBytes: number, allBytes: number) => void;
 

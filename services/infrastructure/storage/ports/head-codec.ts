@@ -127,9 +127,9 @@ type Gathering = Map<string, PromiseWithResolvers<InstanceHead | undefined>>;
 
 /**
  * A store that batches reads of single heads. Head reads of one bucket that begin in the same task
- * become one read of at most `HEADS_MAX` heads. Take-overs and listing pages need many heads at
- * once. All reads of a batch share its deadline and its faults. A damaged head fails only its own
- * read.
+ * become one read of at most `HEADS_MAX` heads. Takeovers and listing pages need many heads at the
+ * same time. All reads of a batch share its deadline and its faults. A damaged head fails only its
+ * own read.
  */
 export function gatheredHeads(store: InstanceStore): InstanceStore {
   const gatherings = new Map<number, Gathering>();

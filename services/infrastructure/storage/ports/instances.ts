@@ -113,13 +113,17 @@ export type InstanceHead = {
   /** Time of the last observation accepted in this generation. */
   readonly observedAtMs: number | undefined;
   readonly generation: number;
-  /** Number of observations in all generations, and in the generations before the current one. */
+  /** Number of observations in all generations. */
   readonly historyCount: number;
+  /** Number of observations in the generations before the current generation. */
   readonly historyStart: number;
+  /** Number of drift events in all generations. */
   readonly driftCount: number;
+  /** Number of drift events in the generations before the current generation. */
   readonly driftStart: number;
-  /** Observations after the last chunk up to `historyCount`, and the corresponding drift events. */
+  /** Observations after the last chunk, up to `historyCount`. */
   readonly newestHistory: NewestRows;
+  /** Drift events after the last chunk, up to `driftCount`. */
   readonly newestDrift: NewestRows;
   /** Absent if no rows were trimmed. */
   readonly floor?: Floor;
@@ -175,8 +179,9 @@ export interface InstanceStore {
   readHeads(instanceIds: readonly string[]): Promise<ReadonlyMap<string, InstanceHead | Error>>;
   /**
    * Stores at most `HEADS_MAX` checkpoints of instances of one bucket. First writes the chunks, in
-   * their order, and the answers, each confirmed. Then writes the heads: all or none, if they have
-   * at most `HEADS_BYTES_MAX` together.
+   * their order, and the answers, and waits until the store has confirmed each write. Then writes
+   * the heads. If the heads have at most `HEADS_BYTES_MAX` together, either all heads are stored or
+   * none.
    *
    * A checkpoint may be repeated and may arrive late, in any order: a version below the stored
    * version changes nothing. The head of a deleted instance deletes all its rows. Chunks may
@@ -292,9 +297,11 @@ export const NO_ROWS_TRIMMED: RowCounts = { history: 0, drift: 0 };
  * events.
  */
 export type Floor = RowCounts & {
-  /** Generation, cycle and time of the last observation below the floor. */
+  /** Generation of the last trimmed observation. */
   readonly generation: number;
+  /** Cycle of the last trimmed observation. */
   readonly cycle: number;
+  /** Time of the last trimmed observation, in Unix milliseconds. */
   readonly timestampMs: number;
   /**
    * Model state after that observation (`packedState`). The rows above can be replayed from this

@@ -33,8 +33,8 @@ export interface Journal {
   readonly refusal?: (() => Fault | undefined) | undefined;
   /**
    * Appends a group of records, each as one line of JSON, as one durable unit. Returns undefined if
-   * the group is durable at once. Otherwise the promise fulfils when the group is durable and no
-   * other writer could take over its actors before this call. The promise rejects with
+   * the group is durable immediately. Otherwise the promise fulfils when the group is durable and
+   * no other writer could take over its actors before this call. The promise rejects with
    * `service_unavailable` when this writer must stop.
    *
    * Several groups may be in flight; they become durable in order. Groups below `lowWaterMark`
@@ -52,7 +52,7 @@ export interface Journal {
 export type JournalHead = {
   /** `host:port` of the process that writes the journal. */
   readonly address: string;
-  /** Slot after the newest slot found. Once the end of the journal is decided, that end. */
+  /** Slot after the newest slot found. If the end of the journal is decided, the end. */
   readonly next: number;
   /** Low-water mark: slots below it are not needed any more. */
   readonly lowWaterMark: number;
@@ -102,14 +102,14 @@ export interface JournalStore {
   /** Writes a slot to a quorum. May be repeated with the same bytes. */
   append(append: Append): Promise<void>;
   /**
-   * Whether the journal has a seal. Permanently true once a `seal` has fulfilled before this call
+   * Whether the journal has a seal. Always true if a call of `seal` fulfilled before this call
    * began.
    */
   isSealed(incarnation: string): Promise<boolean>;
   /**
-   * Seals a journal and decides its end, once. No slot from the end on was or will be acknowledged.
-   * All slots from the low-water mark to the end can be read. Not applied if the end is already
-   * decided or the journal does not exist.
+   * Seals a journal and decides its end, unless the end is already decided. No slot from the end on
+   * was or will be acknowledged. All slots from the low-water mark to the end can be read. Not
+   * applied if the end is already decided or the journal does not exist.
    */
   seal(incarnation: string): Promise<Conditional>;
   /**
@@ -168,9 +168,9 @@ export type SealSteps = {
  * Seals a journal and decides its end: see `JournalStore.seal`. Writes the seal first and reads the
  * slots afterwards. A writer that finds no seal after its write has written its slot before this
  * read, so this read finds the slot. Source: Gafni and Lamport, Disk Paxos, 2000. A slot that was
- * never acknowledged may be found in one read and not in the next. All nodes therefore use the end
- * that was decided once (decision 192). Rejects with an Error, and decides nothing, if more slots
- * are missing than a writer has in flight.
+ * never acknowledged may be found in one read and not in the next. All nodes therefore use the same
+ * decided end (decision 192). Rejects with an Error, and decides nothing, if more slots are missing
+ * than a writer has in flight.
  */
 export async function sealJournal(steps: SealSteps, incarnation: string): Promise<Conditional> {
   const entry = await steps.readEntry(incarnation);
@@ -184,11 +184,10 @@ export async function sealJournal(steps: SealSteps, incarnation: string): Promis
 }
 
 /**
- * First missing slot. A writer has few slots in flight, and begins a new slot only when all but
- * these are answered. A gap can therefore only be among the newest slots, and no slot above the gap
- * was acknowledged. Slots below the low-water mark are not a gap, because they were deleted. Read
- * repair can create a row without bytes. The slot of such a row was begun, so the row counts as the
- * newest slot and as a gap.
+ * First missing slot. A writer has at most `SLOTS_UNDER_WAY_MAX` unanswered slots. A gap can
+ * therefore only be among the newest slots, and no slot above the gap was acknowledged. Slots below
+ * the low-water mark are not a gap, because they were deleted. Read repair can create a row without
+ * bytes. The slot of such a row was begun, so it can be the newest slot, but it is also a gap.
  */
 function endOf(newest: NewestSlots | undefined): number {
   if (newest === undefined) return 0;
@@ -226,7 +225,7 @@ export type HeadRead = Parameters<JournalStore['readHead']>[1];
 /** Primitive operations of a journal store, which each database implements. */
 export type JournalSteps = Pick<JournalStore, 'append' | 'readSlots' | 'list'> &
   Pick<SealSteps, 'putSeal' | 'readNewestSlots' | 'decideEnd'> & {
-    /** Creates the entry of a journal. Returns whether this call created it. */
+    /** Creates the entry of a journal. Returns whether this call created the entry. */
     readonly begin: (incarnation: string, address: string) => Promise<boolean>;
     readonly readEntry: (incarnation: string, read: HeadRead) => Promise<JournalEntry | undefined>;
     /** Whether a quorum has a seal. */
@@ -262,7 +261,7 @@ export function journalStoreOf(steps: JournalSteps): JournalStore {
   return {
     async begin(incarnation, address) {
       if (await steps.begin(incarnation, address)) return { isApplied: true };
-      return { isApplied: false, head: await readHead(incarnation, 'serial').catch(notSaid) };
+      return { isApplied: false, head: await readHead(incarnation, 'serial').catch(unknownHead) };
     },
     async append(append) {
       assertSound(append);
@@ -295,8 +294,8 @@ function assertSound({ slot, records, lowWaterMark, deleteBelow = 0 }: Append): 
   );
 }
 
-/** Replaces the error of an unreadable head after a refused `begin`. The node has to look again. */
-function notSaid(cause: unknown): never {
+/** Replaces the error of an unreadable head after a refused `begin`. The node must retry. */
+function unknownHead(cause: unknown): never {
   throw new Fault('service_unavailable', 'the store did not return the existing journal', {
     isOutcomeUnknown: true,
     cause,

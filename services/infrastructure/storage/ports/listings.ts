@@ -44,7 +44,7 @@ export interface ListingStore {
    * the first row above `bytesMax` and reads no further rows.
    */
   listed(accountId: string, bytesMax?: number): Promise<ListedInstance[]>;
-  /** The row of one instance; undefined if none was put, or it was removed. */
+  /** The row of one instance; undefined if no row was put or the row was removed. */
   find(accountId: string, instanceId: string): Promise<ListingRow | undefined>;
   /** All rows of an account, in no particular order. For tools. */
   load(accountId: string): Promise<ListingRow[]>;

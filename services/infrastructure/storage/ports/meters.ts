@@ -39,7 +39,7 @@ export type StoredReservation = {
   readonly callsOpen: number;
   /** End of the month in which the cycles were granted, in Unix milliseconds. */
   readonly monthEndsAtMs: number;
-  /** Time after which the reservation counts as used, in Unix milliseconds. */
+  /** Time after which the reserved cycles are used, in Unix milliseconds. */
   readonly expiresAtMs: number;
   /** Prefix of the charged key, which is in the record's keys; absent if there is no key. */
   readonly key?: string;
@@ -53,8 +53,8 @@ export type MeterRecord = {
   /** End of the counted month, in Unix milliseconds; 0: no month was counted. */
   readonly monthEndsAtMs: number;
   /**
-   * Durable watermark of the month: cycles that may be granted. The next owner counts all of them
-   * as used.
+   * Durable watermark of the month: cycles that may be granted. The next owner counts all these
+   * cycles as used.
    */
   readonly monthWatermark: number;
   /** Cycles of the watermark that were certainly used at the time of the record. */
@@ -68,8 +68,8 @@ export type MeterRecord = {
   /** Durable watermark of that window: requests that may be granted. */
   readonly windowWatermark: number;
   /**
-   * Requests of that watermark that were granted without a record, or count as granted; absent if
-   * there are none.
+   * Requests of that watermark that were granted without a record or are treated as granted; absent
+   * if there are none.
    */
   readonly unrecorded?: number;
   /** Days of the used cycles (`MonthDays`); absent if they are unknown or no cycles were used. */

@@ -34,8 +34,8 @@ export interface UserStore {
   find(userId: string): Promise<StoredUser | undefined>;
 
   /**
-   * User with this email whom the account created. Without an account, the user whom no account
-   * created.
+   * User with this email whom the account created. If `accountId` is undefined, the user whom no
+   * account created.
    */
   findByEmail(email: string, accountId?: string): Promise<StoredUser | undefined>;
 
@@ -77,8 +77,8 @@ type Removal = Leaving & { readonly lastOwnerToo?: boolean };
 /**
  * Members of accounts with their roles, and the links by which users enter. All people of an
  * account change as a whole, under an optimistic lock. Even with concurrent writers, a link is
- * therefore used once, and an account with an owner keeps an owner. Durability and faults are those
- * of `UserStore`. Source: decision 245.
+ * therefore used at most once, and an account with an owner keeps an owner. Durability and faults
+ * are those of `UserStore`. Source: decision 245.
  */
 export interface MemberStore {
   /** People of an account; `NO_PEOPLE` for an unknown account. */
@@ -132,7 +132,7 @@ export interface CopiedMembers extends MemberStore {
   put(accountId: string, people: People): Promise<void>;
 }
 
-/** Maximum number of a user's sessions that are read at once. A sign-in ends excess sessions. */
+/** Maximum number of a user's sessions in one read. A sign-in ends excess sessions. */
 export const SESSIONS_MAX = 30;
 
 /**
@@ -154,7 +154,7 @@ export interface SessionStore {
   touch(session: Session, lastSeenAtMs: number): Promise<void>;
 
   /**
-   * Replaces a session of a user with another one, atomically. Rejects with `conflict` if the
+   * Replaces a session of a user with another session, atomically. Rejects with `conflict` if the
    * replaced session has ended; nothing changes then.
    */
   renew(wasDigest: string, session: Session): Promise<void>;

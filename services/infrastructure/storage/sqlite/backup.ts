@@ -40,10 +40,10 @@ import { assertWhole, walOf } from '#storage/sqlite/wal';
 export function sqliteDataFile(path: string, clock: Pick<Clock, 'wallMs'>): DataFile {
   return {
     path,
-    backup: (target, watch) => saidOf(path, () => backUp(path, target, watch)),
+    backup: (target, watch) => withFileErrors(path, () => backUp(path, target, watch)),
     openBackup: (backup, watch, isWithoutWal = false) =>
-      saidOf(backup, () => openBackup({ file: path, backup, isWithoutWal }, clock, watch)),
-    vacuum: (watch) => saidOf(path, () => vacuum(path, clock, watch)),
+      withFileErrors(backup, () => openBackup({ file: path, backup, isWithoutWal }, clock, watch)),
+    vacuum: (watch) => withFileErrors(path, () => vacuum(path, clock, watch)),
   };
 }
 
@@ -136,7 +136,7 @@ async function vacuum(file: string, clock: Pick<Clock, 'wallMs'>, watch: WatchWo
 }
 
 /** Runs `work`. Turns an error of the system or of SQLite into one line about the file. */
-async function saidOf<Result>(file: string, work: () => Promise<Result>): Promise<Result> {
+async function withFileErrors<Result>(file: string, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (error) {

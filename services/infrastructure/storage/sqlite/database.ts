@@ -37,10 +37,10 @@ export type Transaction = {
 };
 
 /**
- * SQLite file, as its stores use it. Methods reject with `service_unavailable` while the file
- * cannot be read or written, for example if the disk is full. `isOutcomeUnknown`: the write may
- * have happened or may still happen. Methods reject with `internal` if SQLite refuses the statement
- * or the file is damaged.
+ * Interface of an SQLite file for its stores. Methods reject with `service_unavailable` while the
+ * file cannot be read or written, for example if the disk is full. `isOutcomeUnknown`: the write
+ * may have happened or may still happen. Methods reject with `internal` if SQLite refuses the
+ * statement or the file is damaged.
  */
 export interface SqliteDatabase {
   /** Rows of a query. A read sees every write that was answered before the read. */
@@ -56,7 +56,7 @@ export interface SqliteDatabase {
 /**
  * Start parameters of a thread. `opened`: identity of the file that the serving process opened.
  * `closes`: set for the thread that closes last. If no other process serves the file, that thread
- * removes its open mark.
+ * removes the open mark of the file.
  */
 export type ThreadData = {
   readonly file: string;

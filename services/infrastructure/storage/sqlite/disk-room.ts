@@ -20,12 +20,12 @@ const FREE_BYTES_MIN = 64 * MIB;
 const RESERVE_BYTES = 32 * MIB;
 
 /**
- * Interval between two looks at the disk, in milliseconds. At 20 MB/s, an interval uses a third of
+ * Interval between two checks of the disk, in milliseconds. At 20 MB/s, an interval uses a third of
  * `FREE_BYTES_MIN`.
  */
 const LOOK_MS = 1_000;
 
-/** Delay before the caller's next try, in seconds. */
+/** Delay before the caller's retry, in seconds. */
 const RETRY_AFTER_S = 5;
 
 /**

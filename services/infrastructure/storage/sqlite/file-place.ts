@@ -19,7 +19,7 @@ export class FilePlace {
     this.#opened = opened;
   }
 
-  /** Whether the last look found no file, or another file, at the path. */
+  /** Whether the last comparison found no file, or another file, at the path. */
   get isAway(): boolean {
     return this.#isAway;
   }

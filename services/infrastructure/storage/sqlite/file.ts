@@ -176,7 +176,8 @@ export class SqliteFile implements SqliteDatabase, AsyncDisposable {
 const WAITING_MAX = 4_096;
 
 /**
- * Timeout of a request, in milliseconds. A disk that does not answer in this time counts as failed.
+ * Timeout of a request, in milliseconds. A disk that does not answer in this time is treated as
+ * failed.
  */
 const ANSWER_MS_MAX = 10_000;
 
@@ -191,7 +192,9 @@ class ThreadRefusal extends Error {
   }
 }
 
-/** Client of a thread on the event loop: sends requests and matches answers by their ids. */
+/**
+ * Client, on the event loop, of one file thread. Sends requests and matches answers by their ids.
+ */
 class FileThread {
   readonly #worker: Worker;
   readonly #clock: Clock;

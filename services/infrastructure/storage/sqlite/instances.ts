@@ -197,8 +197,8 @@ function writesOfAnswers(
   return newest
     .map((answer) => {
       const row = [instanceId, answer.key, version, answer.atMs, encodeAnswerRow(answer)];
-      // Put behind all other answers, because `deleteExpired` looks only at the first rows
-      // (`schema.ts`).
+      // The answer is stored behind all other answers, because `deleteExpired` checks only the
+      // first rows (`schema.ts`).
       return ANSWERS.putLast(row, { unlessHigher: 'version', where });
     })
     .toArray();

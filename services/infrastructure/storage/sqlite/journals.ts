@@ -53,8 +53,9 @@ export function sqliteJournalStore(
   clock: Pick<Clock, 'wallMs'>,
   isHeld = false,
 ): JournalStore {
-  /** Journals whose seal was read, and journals that are sealed. */
+  /** Journals whose seal was read. */
   const looked = new Set<string>();
+  /** Journals that are sealed. */
   const sealed = new Set<string>();
   const change = (operation: string, ...statements: Statement[]) =>
     database.write({ operation, statements });
@@ -75,7 +76,7 @@ export function sqliteJournalStore(
       const rows = await database.read(query);
       if (SEALS.rowsOf(rows).length > 0) sealed.add(incarnation);
       looked.add(incarnation);
-      // A `putSeal` during this read counts too, although the read may have missed it.
+      // A `putSeal` during this read is included, even if the read has not found the seal.
       return sealed.has(incarnation);
     },
     async putSeal(incarnation) {

@@ -143,7 +143,7 @@ export function assertOneName(file: string, mountinfo = ownMounts()): void {
     const other = otherNames(file, ino);
     const named = other.length === 0 ? '' : ` (${other.join(', ')})`;
     throw new UnusableFile(
-      `${file} has ${nlink} names${named}: SQLite finds what is committed by one name only; remove the other hard links, or copy the file`,
+      `${file} has ${nlink} names${named}: SQLite finds the latest commits under one of these names only; remove the other hard links, or copy the file`,
     );
   }
   const mount = mountOf(file, mountinfo);
@@ -154,7 +154,7 @@ export function assertOneName(file: string, mountinfo = ownMounts()): void {
   }
   if (mount === undefined || !NETWORK_TYPES.has(mount.type)) return;
   throw new UnusableFile(
-    `${file} is on a network file system (${mount.type}, ${mount.point}): SQLite needs a local disk; use one, or SERVICE_STORAGE=cassandra`,
+    `${file} is on a network file system (${mount.type}, ${mount.point}): SQLite needs a local disk; use a local disk, or SERVICE_STORAGE=cassandra`,
   );
 }
 

@@ -68,7 +68,8 @@ export function sqliteMemberStore(database: SqliteDatabase): CopiedMembers {
 }
 
 /**
- * Statements that list the account under its new members, and remove it from its former members.
+ * Statements that list the account under its new members, and remove the account from its former
+ * members.
  */
 function accountChanges(accountId: string, before: People, after: People): Statement[] {
   const usersOf = ({ members }: People) => new Set(members.map(({ userId }) => userId));

@@ -24,7 +24,7 @@ type Place<State extends object | null> = {
 /** Revision of a new row. */
 export const FIRST_REVISION = 1;
 
-/** Maximum number of tries per change. People and accounts rarely have two writers. */
+/** Maximum number of attempts per change. People and accounts rarely have two writers. */
 const TRIES_MAX = 8;
 
 /**

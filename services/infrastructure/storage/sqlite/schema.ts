@@ -159,14 +159,16 @@ export async function factOf(database: SqliteDatabase, fact: string): Promise<st
   return row && textIn(row, 1);
 }
 
-/** Sets a cluster fact once. Returns the stored value: an earlier value, or `wanted`. */
+/**
+ * Sets a cluster fact, unless it is set. Returns the stored value: an earlier value, or `wanted`.
+ */
 export async function fixFact(
   database: SqliteDatabase,
   fact: string,
   wanted: string,
 ): Promise<string> {
-  const stands = await factOf(database, fact);
-  if (stands !== undefined) return stands;
+  const stored = await factOf(database, fact);
+  if (stored !== undefined) return stored;
   const statements = [FACTS.insert([fact, wanted])];
   if (await database.write({ operation: 'cluster_fact_fix', statements })) return wanted;
   const other = await factOf(database, fact);

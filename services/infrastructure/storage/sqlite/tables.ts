@@ -25,7 +25,7 @@ const ALWAYS: Condition = { condition: 'true', values: [] };
 
 /** Conditions of a put. */
 type Putting = {
-  /** Column. An existing row with a higher value in this column is kept. */
+  /** Name of a column. An existing row with a higher value in this column is kept. */
   readonly unlessHigher?: string;
   /** Condition for the put. Otherwise the put has no effect. */
   readonly where?: Condition;
@@ -214,8 +214,8 @@ export class CheckedTable {
 }
 
 /**
- * Copies bytes into a separate buffer. A small Buffer shares 64 KiB, and a message to a thread
- * would copy all of them.
+ * Copies bytes into a separate buffer. A small Buffer is a view of a shared buffer of 64 KiB, and a
+ * message to a thread would copy all 64 KiB.
  */
 function alone(value: SqlValue): SqlValue {
   if (!(value instanceof Uint8Array) || value.byteLength === value.buffer.byteLength) return value;
@@ -275,8 +275,9 @@ function bytesOfNumber(value: number): Buffer {
 type Paging = Pick<Query, 'operation' | 'sql'> & {
   /** Query values for the rows after a column value. */
   readonly valuesAfter: (after: SqlValue) => readonly SqlValue[];
-  /** Value below the first row, and the index of the column in a row. */
+  /** Value below the column value of the first row. */
   readonly start: SqlValue;
+  /** Index of the column in a row. */
   readonly column: number;
   /** Maximum number of rows that the query returns. */
   readonly pageRows: number;

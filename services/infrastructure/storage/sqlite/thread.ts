@@ -131,9 +131,14 @@ function start(port: MessagePort, data: ThreadData): void {
 /** A waiting transaction and the callbacks for its outcome. */
 type Waiting = {
   readonly transaction: Transaction;
-  /** The transaction is on disk. `isKept` is false if it was rolled back. */
+  /**
+   * Called when the transaction has ended. `isKept`: true if it is on disk, false if it was rolled
+   * back.
+   */
   readonly written: (isKept: boolean) => void;
-  /** The transaction failed. With `isOutcomeUnknown` it may be on disk nevertheless. */
+  /**
+   * Called when the transaction has failed. With `isOutcomeUnknown` it may be on disk nevertheless.
+   */
   readonly failed: (error: unknown, isOutcomeUnknown: boolean) => void;
 };
 
@@ -147,9 +152,9 @@ type Outcome =
 
 /**
  * Queue of waiting transactions. Group commit: one `fsync` makes many transactions durable. All
- * journal transactions form the first group. The second group takes a few milliseconds of other
- * transactions, because new journal transactions wait for it. Each transaction succeeds or fails on
- * its own, as long as the file can be written.
+ * journal transactions form the first group. The second group contains other transactions, for a
+ * few milliseconds of work, because new journal transactions wait for this group. Each transaction
+ * succeeds or fails on its own, as long as the file can be written.
  */
 export class WriteQueue {
   readonly #database: DatabaseSync;
@@ -177,7 +182,7 @@ export class WriteQueue {
     else this.#others.push(waiting);
   }
 
-  /** Commits all journal transactions, then some of the others, and answers each. */
+  /** Commits all journal transactions, then some other transactions, and answers all of them. */
   writeNext(): void {
     const journal = this.#journal;
     this.#journal = [];

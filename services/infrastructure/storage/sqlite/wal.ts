@@ -28,10 +28,10 @@ const WORD_BYTES = 4;
 type Sum = readonly [number, number];
 
 /**
- * Whether damage has cut commits off a WAL; `wal` is the whole file. A frame that continues the
- * checksum of a commit was written after that commit was durable. If reading from the beginning
- * does not reach the commit, bytes before it have changed. Damage in the last commit looks like a
- * crash and is not detected.
+ * Whether commits in a WAL can no longer be read because of damage. `wal` is the content of the
+ * whole file. A frame that continues the checksum of a commit was written after that commit was
+ * durable. If reading from the beginning does not reach the commit, bytes before the commit have
+ * changed. Damage in the last commit looks like a crash and is not detected.
  */
 export function isWalDamaged(wal: Uint8Array): boolean {
   const bytes = Buffer.from(wal.buffer, wal.byteOffset, wal.byteLength);
