@@ -28,5 +28,5 @@ export function runtimeMetrics(metrics: Metrics, service: string, actor: string)
   };
 }
 
-/** Metrics of the runtime. */
+/** Metrics of one actor kind, with bound labels. */
 export type RuntimeMetrics = ReturnType<typeof runtimeMetrics>;

@@ -81,7 +81,7 @@ export type NodeReport = {
   readonly load: Known<LoadReport>;
 };
 
-/** Head of a journal. */
+/** Facts from the head of a journal. */
 export type JournalReport = {
   /** Slots above the low-water mark, which a successor would have to read. */
   readonly slots: number;
@@ -147,7 +147,7 @@ type ServiceFacts = {
   readonly tableAgeS: number;
   readonly tableFault: string | null;
   readonly durations: Durations;
-  /** Owner of a shard before the present one, if the change was observed. */
+  /** Owner of a shard before the present owner, if the change was observed. */
   readonly formerOwner: (shard: number) => string | undefined;
 };
 

@@ -90,7 +90,9 @@ export class Evidence {
     }
   }
 
-  /** Replaces the known incarnations and the present nodes by those in the membership view. */
+  /**
+   * Replaces the known incarnations and the present nodes with the content of the membership view.
+   */
   hear(known: readonly HeardMember[], present: readonly HeardMember[]): void {
     this.#heard = new Map(known.map((member) => [member.incarnation, member]));
     this.#presentNodes = new Set(present.map(({ node }) => node));

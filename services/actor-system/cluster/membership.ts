@@ -215,7 +215,7 @@ export class Membership implements Disposable {
   }
 
   /**
-   * Registers a listener for changes of `present`. A node that falls silent is noticed within a
+   * Registers a listener for changes of `present`. A node that falls silent is detected within a
    * second.
    */
   onChange(listener: () => void): Disposable {

@@ -126,9 +126,9 @@ export class ShardController implements Disposable {
    * Hands every shard to the node that owns it on a ring without this node. Fulfils when no shard
    * is left here. Without another node, fulfils when all shards are closed and stored.
    *
-   * The table is read once more first, because it may name this incarnation for a recently assigned
-   * shard. Fulfils after `withinMs` milliseconds at the latest, so that an unavailable store does
-   * not block the shutdown. Also fulfils when the controller is disposed.
+   * Reads the table again first, because the table may name this incarnation for a recently
+   * assigned shard. Fulfils after `withinMs` milliseconds at the latest, so that an unavailable
+   * store does not block the shutdown. Also fulfils when the controller is disposed.
    */
   async leave(withinMs = Number.POSITIVE_INFINITY): Promise<void> {
     const { clock, host } = this.#ports;

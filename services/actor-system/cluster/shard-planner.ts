@@ -23,7 +23,7 @@ type ClusterView = {
   readonly startedMs: number;
   /** Time for which this node listens before it claims shards, in milliseconds. */
   readonly startupGraceMs: number;
-  /** Present incarnations, including this one. */
+  /** Present incarnations, including this incarnation. */
   readonly present: ReadonlySet<string>;
   readonly isSealed: (incarnation: string) => boolean;
   /** Whether the bus is connected. */
@@ -45,7 +45,7 @@ export type ShardFacts = {
   readonly throttle: Pick<RebalancingThrottle, 'isLeaving' | 'hasRoom' | 'mayGiveUp' | 'mayMove'>;
 };
 
-/** Action of the shard controller. */
+/** Action that the planner requests from the shard controller. */
 export type ShardAction =
   /** Ends this incarnation, because another node has taken a shard that is served here. */
   | { readonly kind: 'fence'; readonly shard: number }

@@ -36,7 +36,10 @@ type JournalWriterPorts = {
   readonly onAppended: (records: number, seconds: number, traceparent?: string) => void;
   readonly isOnlyWriter?: boolean | undefined;
   readonly refusal?: Journal['refusal'];
-  /** Logs one line when the journal cannot be written, and another when it can be written again. */
+  /**
+   * Logs one line when the journal cannot be written, and another line when it can be written
+   * again.
+   */
   readonly logger: Logger;
 };
 

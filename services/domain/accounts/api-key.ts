@@ -1,19 +1,19 @@
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-/** Key prefix. Source: interface 5, decision 41. */
+/** Prefix of every API key. Source: interface 5, decision 41. */
 const PREFIX = 'svc_sk_';
 
-/** Account id length in a key, in characters. Source: decision 41. */
+/** Length of the account id in a key, in characters. Source: decision 41. */
 const ACCOUNT_LENGTH = 12;
 
-/** Secret length, in characters: 190 random bits. Source: decision 41. */
+/** Length of the secret, in characters: 190 random bits. Source: decision 41. */
 export const SECRET_LENGTH = 32;
 
-/** Checksum length, in characters: 62^6 exceeds 2^32, the CRC-32 range (decision 41). */
+/** Length of the checksum, in characters: 62^6 exceeds 2^32, the CRC-32 range (decision 41). */
 const CHECKSUM_LENGTH = 6;
 
-/** Stored hint length, in characters: 24 bits of the secret's 190 (decision 242). */
+/** Length of the stored hint, in characters: 24 bits of the secret's 190 bits (decision 242). */
 const HINT_LENGTH = 4;
 
 const ACCOUNT_END = PREFIX.length + ACCOUNT_LENGTH;

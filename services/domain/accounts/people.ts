@@ -26,10 +26,10 @@ export type EntryLink = {
   | { readonly kind: 'setup' }
 );
 
-/** Invitation lifetime, in milliseconds. Source: decision 245. */
+/** Lifetime of an invitation, in milliseconds. Source: decision 245. */
 export const INVITATION_MS = 7 * 24 * 60 * 60_000;
 
-/** Set-up link lifetime, in milliseconds. Source: decision 245. */
+/** Lifetime of a set-up link, in milliseconds. Source: decision 245. */
 export const SETUP_LINK_MS = 24 * 60 * 60_000;
 
 /** Maximum number of members per account. A request reads all members together. */
@@ -49,7 +49,7 @@ export type People = {
 /** An account without members and links. */
 export const NO_PEOPLE: People = { isClosed: false, members: [], links: [] };
 
-/** Whether a link can be used at `nowMs`. A set-up link is invalid once an owner exists. */
+/** Whether a link can be used at `nowMs`. A set-up link is invalid if the account has an owner. */
 export function isUsable(link: EntryLink, people: People, nowMs: number): boolean {
   return nowMs < link.expiresAtMs && (link.kind === 'invitation' || !hasOwner(people));
 }
@@ -127,7 +127,7 @@ export function isUserId(text: string): boolean {
 /** Maximum number of remembered browsers per user; the oldest is dropped first. */
 const DEVICES_MAX = 10;
 
-/** Maximum email address length, in UTF-16 units. Source: RFC 5321, 4.5.3.1.3. */
+/** Maximum length of an email address, in UTF-16 units. Source: RFC 5321, 4.5.3.1.3. */
 const EMAIL_LENGTH_MAX = 254;
 
 const EMAIL = /^[^\s@"(),:;<>[\\\]]{1,64}@[^\s@"(),:;<>[\\\]]+\.[^\s@"(),:;<>[\\\].]+$/u;
@@ -182,10 +182,10 @@ export type Session = {
   readonly client: string;
 };
 
-/** Maximum session idle time, in milliseconds. Source: decision 245. */
+/** Maximum time for which a session may be unused, in milliseconds. Source: decision 245. */
 const SESSION_IDLE_MS = 30 * 60_000;
 
-/** Maximum session lifetime, in milliseconds. Source: decision 245. */
+/** Maximum lifetime of a session, in milliseconds. Source: decision 245. */
 export const SESSION_MS_MAX = 12 * 60 * 60_000;
 
 /** Maximum time between password and second factor, in milliseconds. */
@@ -194,12 +194,14 @@ const SECOND_FACTOR_MS_MAX = 5 * 60_000;
 /** Minimum interval between `lastSeenAtMs` writes, in milliseconds. */
 const SESSION_SEEN_MS = 60_000;
 
-/** Session rights: `full`, `second_factor` (may only enter the second factor) or `over` (none). */
+/**
+ * Rights of a session: `full`, `second_factor` (may only enter the second factor) or `over` (none).
+ */
 export type SessionWorth = 'full' | 'second_factor' | 'over';
 
 /**
- * Session rights at `nowMs`. When a user activates the second factor, sessions without a second
- * factor lose their rights.
+ * Rights of a session at `nowMs`. When a user activates the second factor, sessions without a
+ * second factor lose their rights.
  */
 export function worthOf(session: Session, user: User, nowMs: number): SessionWorth {
   const { createdAtMs, lastSeenAtMs, authenticatedBy, credentialsVersion } = session;
@@ -216,10 +218,10 @@ export function isSeenDue({ lastSeenAtMs }: Session, nowMs: number): boolean {
   return nowMs - lastSeenAtMs >= SESSION_SEEN_MS;
 }
 
-/** Minimum password length, in code points. Source: decision 246, after NIST SP 800-63B. */
+/** Minimum length of a password, in code points. Source: decision 246, after NIST SP 800-63B. */
 const PASSWORD_LENGTH_MIN = 12;
 
-/** Maximum password length, in code points, to bound the hash cost. Source: decision 246. */
+/** Maximum length of a password, in code points, to bound the hash cost. Source: decision 246. */
 const PASSWORD_LENGTH_MAX = 128;
 
 /** Minimum number of distinct characters in a password. */
@@ -275,10 +277,10 @@ function isAddress(plain: string, email: string): boolean {
   );
 }
 
-/** Member roles; every account has at least one owner. Source: decision 245. */
+/** Roles of members. Every account has at least one owner. Source: decision 245. */
 export const ROLES = ['owner', 'developer', 'billing', 'viewer'] as const;
 
-/** Member role. */
+/** Role of a member. */
 export type Role = (typeof ROLES)[number];
 
 /** Permissions, one per console section. */

@@ -3,7 +3,7 @@ import { monthNameOf } from '#accounts/quota-windows';
 /** Plan tiers. Enterprise plans are agreed individually, never bought. Source: interface 8.1. */
 export type Plan = 'free' | 'indie' | 'pro' | 'enterprise';
 
-/** Account limits. */
+/** Limits of an account. */
 export type Limits = {
   readonly requestsPerMinute: number;
   readonly cyclesPerMonth: number;
@@ -32,7 +32,7 @@ export type PlanSetting = {
   readonly later?: Omit<PlanChange, 'from'> | undefined;
 };
 
-/** Agreed enterprise limits. Default for instances: one million. */
+/** Limits agreed for an enterprise account. `instances` defaults to one million. */
 type CustomLimits = Omit<Limits, 'instances'> & { readonly instances?: number };
 
 /** A plan; for an enterprise plan also its limits. */
@@ -67,13 +67,13 @@ export const LOCAL_PLAN: PlanChoice = {
   limits: { requestsPerMinute: 1_000_000, cyclesPerMonth: 1_000_000_000 },
 };
 
-/** Plan limits. Source: interface 8.1, decision 154. */
+/** Returns the limits of a plan. Source: interface 8.1, decision 154. */
 export function limitsOf(choice: PlanChoice): Limits {
   if (choice.plan !== 'enterprise') return BOUGHT[choice.plan];
   return { ...choice.limits, instances: choice.limits.instances ?? INSTANCES_OF.enterprise };
 }
 
-/** History and drift retention in days; `none`: rows are kept forever (decision 234). */
+/** Retention of history and drift rows in days; `none`: rows are kept forever (decision 234). */
 export type Retention = number | 'none';
 
 /** Maximum retention in days: a century. Choose `none` for longer retention. */
@@ -82,7 +82,7 @@ export const RETENTION_DAYS_MAX = 36_500;
 /** Retention by plan, in days. A plan without an entry keeps rows forever. */
 export type RetentionOfPlans = Readonly<Partial<Record<Plan, number>>>;
 
-/** Account retention in days; undefined: rows are kept forever. */
+/** Retention of an account's rows in days; undefined: rows are kept forever. */
 export function retentionDaysOf(
   { plan, retention }: { readonly plan: Plan; readonly retention?: Retention },
   plans: RetentionOfPlans,
@@ -92,8 +92,8 @@ export function retentionDaysOf(
 }
 
 /**
- * Audit retention in months, excluding the present month. A plan without an entry keeps the trail
- * forever. Source: decision 249.
+ * Retention of audit trails in months, excluding the present month. A plan without an entry keeps
+ * the trail forever. Source: decision 249.
  */
 const AUDIT_MONTHS_OF: Readonly<Partial<Record<Plan, number>>> = {
   free: 3,
@@ -101,7 +101,9 @@ const AUDIT_MONTHS_OF: Readonly<Partial<Record<Plan, number>>> = {
   pro: 25,
 };
 
-/** First audit month kept at `nowMs`, such as `2026-11`; undefined: all. */
+/**
+ * First month of the audit trail that is kept at `nowMs`, such as `2026-11`; undefined: all months.
+ */
 export function auditKeptFrom(plan: Plan, nowMs: number): string | undefined {
   const months = AUDIT_MONTHS_OF[plan];
   if (months === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** Rate limit window length, in milliseconds. Source: interface 8.1, decision 25. */
+/** Length of the window of the rate limit, in milliseconds. Source: interface 8.1, decision 25. */
 export const WINDOW_MS = 60_000;
 
 /**
@@ -16,7 +16,7 @@ export function monthBeginOf(endsAtMs: number): number {
   return Date.UTC(end.getUTCFullYear(), end.getUTCMonth() - 1, 1);
 }
 
-/** UTC month containing a time, such as `2026-11`. Names sort by time. */
+/** Name of the UTC month that contains a time, such as `2026-11`. Names sort by time. */
 export function monthNameOf(atMs: number): string {
   return new Date(atMs).toISOString().slice(0, 7);
 }

@@ -14,10 +14,16 @@ export const WAITING_LINES_MAX = 4_096;
 /** Maximum line length, in characters. Typical details have a few hundred characters. */
 export const LINE_LENGTH_MAX = 16_384;
 
-/** Minimum monthly number of lines for instance writes, for every account: about 7 MB. */
+/**
+ * Minimum of the monthly limit on audit lines for writes to instances, for every account: about 7
+ * MB.
+ */
 export const MONTH_LINES_MIN = 20_000;
 
-/** Lines per plan cycle: a `begun` line for the write, and a line for its refusal. */
+/**
+ * Allowed audit lines per cycle of the plan: a `begun` line for the write, and a line for its
+ * refusal.
+ */
 export const LINES_PER_CYCLE = 2;
 
 /**

@@ -62,7 +62,7 @@ export type BillingDeskPorts = {
   readonly graceMs: number;
 };
 
-/** Notification effect. `ignored`: the event refers to an unknown customer or account. */
+/** Effect of a notification. `ignored`: the event refers to an unknown customer or account. */
 type NotificationOutcome = 'changed' | 'unchanged' | 'ignored';
 
 /**

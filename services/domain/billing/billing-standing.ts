@@ -23,9 +23,9 @@ export type BillingStanding = {
   readonly subscription?: {
     readonly plan: BoughtPlan;
     readonly status: 'active' | 'overdue' | 'inactive' | 'ended';
-    /** Paid period's end, at which the subscription renews. */
+    /** End of the paid period, when the subscription renews. */
     readonly periodEndsAtMs: number;
-    /** Scheduled subscription end; absent: the subscription renews. */
+    /** Scheduled end of the subscription; absent: the subscription renews. */
     readonly endsAtMs?: number;
     /** Time of the first failed payment, and end of the grace period; absent: no failed payment. */
     readonly failed?: { readonly sinceMs: number; readonly keptUntilMs: number };

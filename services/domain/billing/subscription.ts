@@ -109,7 +109,7 @@ export type Payment = InvoiceLine & { readonly invoiceId: string | undefined };
 export type SubscriptionState = {
   /** The newest terms; undefined: only invoices arrived so far. */
   readonly terms: SubscriptionTerms | undefined;
-  /** Time of the newest terms. */
+  /** Time at which the newest terms were reported. */
   readonly atMs: number;
   readonly payments: readonly Payment[];
   /** The trial with its actual end; undefined: there was no trial. */

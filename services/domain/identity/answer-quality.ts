@@ -78,7 +78,7 @@ export function halvesOf(marked: readonly MarkedItem[]): { forward: number; reve
   return { forward: mean(valuesOf(false)), reversed: mean(valuesOf(true)) };
 }
 
-/** Answered items for one mode. */
+/** Answered items of one mode. */
 export function ofMode(marked: readonly MarkedItem[], mode: string): readonly MarkedItem[] {
   return marked.filter(({ item }) => item.mode === mode);
 }

@@ -59,7 +59,7 @@ const SUPPORT_SEEKING = 4;
 const REAPPRAISAL = 5;
 const PROBLEM_SOLVING = 6;
 
-/** Minimum coping style strength. Weaker styles give the path `rest`. Source: model 4. */
+/** Minimum strength of a coping style. Weaker styles give the path `rest`. Source: model 4. */
 const COPING_MIN = 0.2;
 
 /** Allostatic load at which high stress requires support. Source: model 4. */

@@ -16,10 +16,10 @@ export const IDENTITY_BREACH = 3;
  */
 const FILTER_VARIANCE = 0.2;
 
-/** Band statistic limit: chi-square, 7 degrees of freedom, 95 %. Source: model 3.1. */
+/** Limit of the band statistic: chi-square, 7 degrees of freedom, 95 %. Source: model 3.1. */
 export const BAND_LIMIT = 14.0671;
 
-/** Single departure limit: 5 % over seven modes, two-sided. Source: model 3.1. */
+/** Limit for the departure of a single mode: 5 % over seven modes, two-sided. Source: model 3.1. */
 const SINGLE_LIMIT = 2.6901;
 
 /** Informative cycles outside the band after which a departure is lasting (model 3.2). */

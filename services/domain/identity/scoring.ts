@@ -27,7 +27,7 @@ import {
 } from '#identity/ranking';
 import { ENERGY_DEFAULT } from '#identity/state';
 
-/** Re-exported, so that `score` callers need one import. */
+/** Re-exported, so that callers of `score` need only one import. */
 export type { Answer };
 
 /** Values by mode key. */

@@ -148,7 +148,7 @@ export type NodeLoad = {
   readonly calls: number;
 };
 
-/** Monitoring of a node. */
+/** Call that reads the load of a node. */
 interface LoadAdmin {
   /** Current load. Rejects with `service_unavailable` without a current incarnation. */
   readLoad(): Promise<NodeLoad>;
@@ -353,7 +353,7 @@ type UnaryCallOptions = {
   readonly tls?: Reloadable<WireTls> | undefined;
 };
 
-/** Target of a call. */
+/** Process to call. */
 type Callee = {
   /** `host:port`. */
   readonly address: string;

@@ -131,7 +131,7 @@ const TRACEPARENT_LENGTH = 55;
 /** Lowest character code of a hex letter. The codes of digits are lower. */
 const A = 97;
 
-/** Flag of a recorded trace. */
+/** Flag bit that marks a recorded trace. */
 const SAMPLED = 1;
 
 /** Validates a `traceparent` header and converts it to this version. Undefined if invalid. */

@@ -124,7 +124,7 @@ function answersOf({ instanceId, head, answers }: InstanceCheckpoint): InstanceA
   return head.deletedAtMs === undefined ? [{ instanceId, version: head.version, answers }] : [];
 }
 
-/** Head in a row, or the `CorruptState` error of a damaged row. */
+/** Decodes the head in a row. Returns the `CorruptState` error of a damaged row. */
 function decoded(row: types.Row): InstanceHead | CorruptState {
   return readOrCorrupt(() => decodeHead(row['instance_id'], row['state']));
 }

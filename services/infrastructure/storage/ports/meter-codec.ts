@@ -73,10 +73,10 @@ function recordOf(json: string, what: string): MeterRecord {
  * that does not know the object drops it (decision 240).
  */
 
-/** Key: its prefix, its cycles, and the days of the cycles. */
+/** Row of a key: its prefix, its cycles, and the days of these cycles. */
 type KeyRow = readonly (string | number)[];
 
-/** Finished month: its end, its cycles, their days, and its keys. */
+/** Row of a finished month: its end, its cycles, the days of these cycles, and its keys. */
 type MonthRow = readonly [
   endsAtMs: number,
   cycles: number,
@@ -94,7 +94,7 @@ type MeterAddition = {
   readonly unrecorded?: number;
 };
 
-/** Days of the longest month. */
+/** Number of days in the longest month. */
 const DAYS_MAX = 31;
 
 /** Maximum number of keys in a list. More than a meter counts. */
@@ -165,12 +165,12 @@ function rowOfKey({ prefix, cycles, days = [] }: KeyCycles): KeyRow {
   return [prefix, cycles, ...days];
 }
 
-/** Row of a finished month. */
+/** Encodes a finished month as a row. */
 function rowOfMonth({ endsAtMs, cyclesUsed, days, keys }: FinishedMonth): MonthRow {
   return [endsAtMs, cyclesUsed, days, keys.map(rowOfKey)];
 }
 
-/** Finished month in a row; undefined: the row is not valid. */
+/** Decodes the row of a finished month; undefined: the row is not valid. */
 function monthOf(row: unknown): FinishedMonth | undefined {
   if (!Array.isArray(row)) return undefined;
   const [endsAtMs, cyclesUsed, someDays, someKeys]: readonly unknown[] = row;

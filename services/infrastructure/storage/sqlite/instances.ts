@@ -146,7 +146,7 @@ async function* answerPages(
   }
 }
 
-/** Head in a row, or the `CorruptState` error of a damaged row. */
+/** Decodes the head in a row. Returns the `CorruptState` error of a damaged row. */
 function decoded(row: Row): InstanceHead | CorruptState {
   return readOrCorrupt(() => {
     const [columns = []] = HEADS.rowsOf([row]);

@@ -142,7 +142,10 @@ function sessionRowOf(session: Session): Row {
   return [userId, digest, createdAtMs, JSON.stringify(session)];
 }
 
-/** Session in a row. The row checksum has verified the JSON, which this program wrote. */
+/**
+ * Decodes the session in a row. The checksum of the row has verified the JSON, which this program
+ * wrote.
+ */
 function sessionIn(row: Row): Session {
   return JSON.parse(textIn(row, 3));
 }

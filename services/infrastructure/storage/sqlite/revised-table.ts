@@ -125,7 +125,10 @@ function revisedIn<State extends object | null>(row: Row): Revised<State> {
   return { state: stateIn(row), revision: wholeIn(row, 1) };
 }
 
-/** State in a row. The row checksum has verified the JSON, which this program wrote. */
+/**
+ * Decodes the state in a row. The checksum of the row has verified the JSON, which this program
+ * wrote.
+ */
 function stateIn<State extends object | null>(row: Row): State {
   return JSON.parse(row[2] === null ? 'null' : textIn(row, 2));
 }
