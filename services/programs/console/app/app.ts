@@ -59,7 +59,8 @@ type ConsoleApp = {
 /**
  * Builds the console's web application. It serves the pages, and under `/api` the JSON routes that
  * only the pages use: sessions, members, credentials and the account's instances. Until `reachedAt`
- * is called, it serves the configured origin only. Source: decisions 245, 251 and 253.
+ * is called, the application serves only the configured origin, or no origin if none is configured.
+ * Source: decisions 245, 251 and 253.
  */
 export function buildConsole(
   config: ConsoleConfig,
@@ -86,7 +87,7 @@ export function buildConsole(
     assertOwnRequest(request, origins);
   });
   app.addHook('onResponse', async (request, reply) => {
-    // `Reply` observes answers of endpoints, and `refuse` observes their early refusals.
+    // `Reply` records the metric for answers of endpoints. `refuse` records early refusals.
     if (exchangeOf(request) !== undefined) return;
     observe(ports, request.routeOptions.url ?? 'none', reply.statusCode, reply.elapsedTime / 1_000);
   });
@@ -137,7 +138,7 @@ function addRoute(
       const query = request.query as Record<string, unknown>;
       const asked = { body: request.body, params, query, visit };
       if (isOpen || visit.shown.session === undefined) live.rates.countOpen(visit);
-      // A file keeps its slot until the stream is sent or aborted.
+      // A request for a file holds its slot until the file is sent or the stream is aborted.
       const answer = await active.during(
         () => serve(asked),
         ({ file }) => file?.content,
@@ -158,7 +159,10 @@ function send(reply: FastifyReply, { status, data, pagination, file, cookies = [
 
 const visits = new WeakMap<FastifyRequest, Visit>();
 
-/** Returns the visit of a request, built once so that the request id is stable. */
+/**
+ * Returns the visit of a request. Builds each visit only once, so that its request id never
+ * changes.
+ */
 function visitOf(request: FastifyRequest, cookies: Cookies): Visit {
   const known = visits.get(request);
   if (known !== undefined) return known;

@@ -36,8 +36,8 @@ const TYPES: Readonly<Record<string, string>> = {
 const pack = promisify(gzip);
 
 /**
- * Reads the built pages into memory, because they are few and small. Undefined if the pages are not
- * built. Source: decision 251.
+ * Reads the built pages into memory, because they are few and small. Returns undefined if the pages
+ * are not built. Source: decision 251.
  */
 export async function readBuiltPages(
   which: 'console' | 'cluster',
@@ -63,7 +63,7 @@ async function fileAt(path: string): Promise<BuiltFile> {
   return { type, plain, packed: await pack(plain, { level: 9 }) };
 }
 
-/** Cached forever: a changed file gets another name. */
+/** Header that lets browsers cache an asset forever, because a changed asset gets another name. */
 const FOR_EVER = 'public, max-age=31536000, immutable';
 
 const NOT_BUILT = 'The pages of the console are not built: run `npm run build:console`.\n';
@@ -71,9 +71,9 @@ const NOT_BUILT = 'The pages of the console are not built: run `npm run build:co
 const ACCEPTS_GZIP = /(?:^|,)\s*gzip\s*(?:,|;(?!\s*q=0(?:\.0*)?\s*(?:,|$))|$)/i;
 
 /**
- * Serves the pages: assets under `/assets`, and the document at every other path outside `/api`.
- * The document picks its page by path. If the pages are not built, a text line says how to build
- * them. Source: decision 251.
+ * Serves the pages: assets under `/assets`, and the document at every other path outside `/api`. A
+ * script in the document selects the page by path. If the pages are not built, the answer is a line
+ * of text that says how to build them. Source: decision 251.
  */
 export function addPages(app: FastifyInstance, pages: BuiltPages | undefined): void {
   app.get<{ Params: { name: string } }>('/assets/:name', async (request, reply) => {

@@ -39,13 +39,13 @@ export type ConsoleConfig = {
   readonly trustedProxies: readonly string[];
   /**
    * Encryption secrets for second factors. The first secret encrypts; a second secret stays valid
-   * during a rotation (decision 134). Undefined disables second factors, because stored data would
-   * outlive its key.
+   * during a rotation (decision 134). If undefined, second factors are disabled: without a
+   * permanent secret, nobody could decrypt the stored data later.
    */
   readonly secrets: Reloadable<readonly string[]> | undefined;
   /**
-   * Cluster secrets, the same as on every edge. A secret derives the ids for calls with an
-   * idempotency key, and for objects that these calls create (decision 134).
+   * Cluster secrets, the same as on every edge. Two kinds of ids are derived from a secret: ids of
+   * calls with an idempotency key, and ids of objects that these calls create (decision 134).
    */
   readonly clusterSecrets: Reloadable<readonly string[]>;
   /** Account of a local run, used by `GET /api/setup`. Undefined outside a local run. */

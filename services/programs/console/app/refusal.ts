@@ -5,14 +5,17 @@ import { faultOfParser } from '#edge/listen/listener';
 import { faultReply } from '#edge/serve/reply';
 import { Fault, faultFor, invalid } from '#errors/fault';
 
-/** Builds a refusal in the envelope of interface 7, without the header about API keys. */
+/**
+ * Builds a refusal in the envelope of interface 7. Omits the header that asks for an API key,
+ * because the console accepts no API keys.
+ */
 export function refusalOf(fault: Fault, requestId: string) {
   const { status, headers, body } = faultReply(fault, requestId);
   const { 'www-authenticate': _, ...others } = headers;
   return { status, headers: others, body };
 }
 
-/** Converts a framework error that the client caused. Undefined for other errors. */
+/** Converts a framework error that the client caused. Returns undefined for other errors. */
 export function faultOfFramework(error: { readonly code?: string; readonly statusCode?: number }) {
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
     return invalid('body_too_large', undefined, 'the body is too large');
@@ -86,13 +89,13 @@ export function safetyHeaders(isSecure: boolean): Readonly<Record<string, string
 /** Maximum concurrent requests. Further requests are refused. The console has few users. */
 const ACTIVE_REQUESTS_MAX = 256;
 
-/** Limits concurrent requests to the stores. Each request holds a slot while it runs. */
+/** Limits the number of requests that run concurrently. Each request holds a slot while it runs. */
 export class ActiveRequests {
   #count = 0;
 
   /**
-   * Returns the result of `act`. Throws `overloaded` if no slot is free. If `sentBy` names a stream
-   * in the result, the slot is held until the stream has ended or is destroyed.
+   * Returns the result of `act`. Throws `overloaded` if no slot is free. If `sentBy` returns a
+   * stream of the result, the slot is held until the stream has ended or is destroyed.
    */
   async during<Result>(
     act: () => Promise<Result>,

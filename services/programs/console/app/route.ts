@@ -48,7 +48,7 @@ export function openRoute<Body>(
 
 /**
  * Builds a route for signed-in members. If `permission` is set, the member's role must have it. The
- * body is validated only after both checks.
+ * body is validated only after the checks of session and permission.
  */
 export function callerRoute<Body>(
   live: LiveSessions,
@@ -97,8 +97,8 @@ const TEXT_LENGTH_MAX = 1_024;
 const NAME_LENGTH_MAX = 100;
 
 /**
- * Invisible characters, refused because two names could look equal or text could change the page
- * layout.
+ * Invisible characters. They are refused, because they can make two names look equal, or change the
+ * layout of a page.
  */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 
@@ -122,7 +122,7 @@ const name = text
       ),
   );
 
-/** `POST /api/setup`. */
+/** Body of `POST /api/setup`. */
 export const SetUpBody = z.strictObject({
   token: text,
   email,
@@ -131,7 +131,7 @@ export const SetUpBody = z.strictObject({
   code: text.optional(),
 });
 
-/** `POST /api/invitations/accept`. The email comes from the invitation. */
+/** Body of `POST /api/invitations/accept`. The email comes from the invitation. */
 export const AcceptBody = z.strictObject({
   token: text,
   password: text,
@@ -139,11 +139,12 @@ export const AcceptBody = z.strictObject({
   code: text.optional(),
 });
 
-/** `POST /api/invitations/join`, for a signed-in member. */
+/** Body of `POST /api/invitations/join`, which a signed-in user sends. */
 export const JoinBody = z.strictObject({ token: text });
 
 /**
- * `POST /api/sign-in`. The email is not validated: an invalid email fails like an unknown email.
+ * Body of `POST /api/sign-in`. The email is not validated: an invalid email fails like an unknown
+ * email.
  */
 export const SignInBody = z.strictObject({
   email: text,
@@ -151,22 +152,22 @@ export const SignInBody = z.strictObject({
   account_id: text.optional(),
 });
 
-/** A code of the authenticator, or a recovery code. */
+/** Body with a code: from the authenticator app, or a recovery code. */
 export const CodeBody = z.strictObject({ code: text });
 
-/** Confirms an action with the password. */
+/** Body that confirms an action with the user's password. */
 export const PasswordBody = z.strictObject({ password: text });
 
-/** `PUT /api/password`. */
+/** Body of `PUT /api/password`. */
 export const NewPasswordBody = z.strictObject({ password: text, new_password: text });
 
-/** `POST /api/members/invitations`. */
+/** Body of `POST /api/members/invitations`. */
 export const InvitationBody = z.strictObject({ email, role: z.enum(ROLES) });
 
-/** `PATCH /api/members/:id`. */
+/** Body of `PATCH /api/members/:id`. */
 export const RoleBody = z.strictObject({ role: z.enum(ROLES) });
 
-/** `POST /api/account/switch`. */
+/** Body of `POST /api/account/switch`. */
 export const SwitchBody = z.strictObject({
   account_id: text.refine(isAccountId, invalidText('must be the id of an account')),
 });

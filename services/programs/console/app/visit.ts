@@ -95,7 +95,7 @@ export function saved(name: string, type: string, content: Readable): Answer {
   return { status: 200, file: { name, type, content } };
 }
 
-/** Request parts that show its origin. */
+/** Parts of a request that show where the request comes from. */
 type Request = { readonly method: string; readonly headers: IncomingHttpHeaders };
 
 /** Host name or address with optional port. Other parts of a URL are not allowed. */
@@ -115,8 +115,8 @@ export function loopbackOrigins(listenHost: string, port: number): string[] {
 
 /**
  * Checks that a request is for one of the console's origins. A request that can change something
- * must come from a page of the same origin: `Origin` must match, `Sec-Fetch-Site` must not
- * contradict, and the body must be JSON, which no form sends.
+ * must come from a page of the same origin: `Origin` must match, `Sec-Fetch-Site` must be absent or
+ * `same-origin`, and the body must be JSON, which no HTML form can send.
  *
  * A request with `Authorization` is refused, so that nobody sends API keys here. Throws
  * `wrong_host`, `api_key_not_accepted`, `cross_site_request` or `unsupported_media_type`. Source:
@@ -141,7 +141,10 @@ export function assertOwnRequest({ method, headers }: Request, origins: readonly
   }
 }
 
-/** Error text with the requested host, the console's origin and the name of its variable. */
+/**
+ * Error text with the requested host, the console's origin, and the variable that configures the
+ * origin.
+ */
 function wrongHostText(host: string | undefined, origins: readonly string[]): string {
   const asked =
     host === undefined

@@ -57,8 +57,9 @@ export class ConsoleAudit {
   }
 
   /**
-   * Runs `act` between a `begun` line and an outcome line with the fields of `shown`. Rejects with
-   * `audit_unavailable` before `act` runs, and with the errors of `act`.
+   * Appends a `begun` line, runs `act`, and appends an outcome line with the fields of `shown`. If
+   * the first line cannot be appended, rejects with `audit_unavailable` and does not run `act`.
+   * Rejects with the errors of `act`.
    */
   async around<Result>(
     line: AuditLine,

@@ -21,7 +21,7 @@ import type { MemberStore, StoredUser } from '#storage/ports/people';
 /** User id length, in hexadecimal digits. */
 const USER_ID_DIGITS = 16;
 
-/** Form of a person who enters by a link. */
+/** Fields that a person fills in on the page of an entry link. */
 export type Entrant = {
   readonly email: string;
   readonly name: string;
@@ -37,8 +37,9 @@ type EntryParts = Pick<ConsolePorts, 'users' | 'members' | 'clock' | 'randomness
 };
 
 /**
- * Makes a person a member by a link, and signs the person in. The user belongs to the link's
- * account. The answer reveals nothing about other accounts, because their users are not read.
+ * Makes a person a member of a link's account, and signs the person in. The user belongs to the
+ * link's account. The answer reveals nothing about other accounts, because their users are not
+ * read.
  *
  * A former user of the account needs the old password, and a code if a second factor is active. The
  * last step consumes the link, so an interrupted attempt can be repeated. Source: decisions 245 and
@@ -60,7 +61,7 @@ export async function enterBy(
   return await signIn.enter(moved, accountId, entrant.password, visit, isProven);
 }
 
-/** Makes a user a member by a link. Creates the user if `found` is undefined. */
+/** Makes a user a member of a link's account. Creates the user if `found` is undefined. */
 export async function joinedBy(
   parts: Pick<EntryParts, 'users' | 'members' | 'clock' | 'audit'>,
   link: EntryLink,
@@ -78,8 +79,8 @@ export async function joinedBy(
     try {
       await members.enter({ accountId, digest, userId: ready.id, atMs: clock.wallMs() });
     } catch (error) {
-      // Another request has consumed the link. A user created for this link has no account and is
-      // removed.
+      // Another request has consumed the link. A user that was created for this link has no
+      // account, and is removed.
       if (found === undefined && isRefusal(error)) await users.remove(stored);
       throw error;
     }
@@ -92,7 +93,7 @@ function isRefusal(error: unknown): boolean {
   return ['not_found', 'conflict'].includes(toFault(error).code);
 }
 
-/** Checks password and code of a former user. Throws `wrong_password`. */
+/** Checks password and code of a former user. Throws `wrong_password` if the password is wrong. */
 async function proven(
   { signIn }: EntryParts,
   found: StoredUser,
@@ -137,7 +138,7 @@ async function movedOn(
   }
 }
 
-/** Link token, shown once, and its stored digest. */
+/** A new link token and its digest. The token is shown once, and only the digest is stored. */
 type NewValue = { readonly token: string; readonly digest: string };
 
 const TOKEN = /^(?<accountId>[0-9A-Za-z]{12})\.[0-9A-Za-z]{43}$/;
@@ -180,7 +181,7 @@ function usableIn(
 /** Length of an invitation's public id, a prefix of its digest. The digest is not secret. */
 const INVITATION_ID_LENGTH = 16;
 
-/** Invitation's public id. Gives no access. */
+/** Returns the public id of an invitation. The id gives no access. */
 export function invitationIdOf({ digest }: EntryLink): string {
   return `inv_${digest.slice(0, INVITATION_ID_LENGTH)}`;
 }
@@ -193,8 +194,9 @@ type SetUpPorts = {
 };
 
 /**
- * Creates a link for the first owner of an account, valid once and for 24 h. The new link replaces
- * an earlier link. Undefined if the account has an owner, who can invite others.
+ * Creates a link for the first owner of an account. The link works once, within 24 h. The new link
+ * replaces an earlier link. Returns undefined if the account has an owner, because an owner can
+ * invite others.
  */
 export async function makeSetUpLink(
   { members, clock, randomness }: SetUpPorts,

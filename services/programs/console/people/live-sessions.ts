@@ -13,7 +13,7 @@ import { RequestRates } from '#console/usage/instance-usage';
 import { faultFor, toFault } from '#errors/fault';
 import { SESSIONS_MAX, type StoredUser } from '#storage/ports/people';
 
-/** Random value length: 43 characters of base62 are 256 bits. Source: decision 245. */
+/** Length of a random value: 43 characters of base62 are 256 bits. Source: decision 245. */
 export const VALUE_LENGTH = 43;
 
 const COOKIE = /^(?<userId>usr_[0-9a-f]{16})\.[0-9A-Za-z]{43}$/;
@@ -31,27 +31,28 @@ export type LiveSession = {
 /** A signed-in user, with session and membership. */
 export type Caller = LiveSession & { readonly membership: Membership };
 
-/** Input of a new session. */
+/** Data for a new session. */
 type Beginning = {
   readonly stored: StoredUser;
   readonly accountId: string;
   readonly authenticatedBy: Authentication;
   /** Session to replace, if any. */
   readonly from?: Session | undefined;
-  /** Time of the sign-in in Unix milliseconds. Undefined: now. */
+  /** Time of the sign-in in Unix milliseconds. Undefined means now. */
   readonly createdAtMs?: number | undefined;
 };
 
 type SessionPorts = Pick<ConsolePorts, 'users' | 'sessions' | 'members' | 'clock' | 'randomness'>;
 
-/** Session's public id, for lists and audit lines. */
+/** Returns the public id of a session, for lists and audit lines. */
 export function sessionIdOf({ digest }: Session): string {
   return `ses_${digest.slice(0, SESSION_ID_LENGTH)}`;
 }
 
 /**
- * Sessions of browsers. A cookie holds the user id and 256 random bits; the store has only its
- * digest. Every step that changes the session's rights replaces the cookie. Source: decision 245.
+ * Sessions of browsers. A cookie holds the user id and 256 random bits; the store has only the
+ * digest of the cookie. Every step that changes the session's rights replaces the cookie. Source:
+ * decision 245.
  */
 export class LiveSessions {
   readonly #ports: SessionPorts;
@@ -65,7 +66,7 @@ export class LiveSessions {
 
   /**
    * Finds a cookie's session. Undefined if there is no valid session. Updates the last-seen time if
-   * `isUse`.
+   * `isUse` is true.
    */
   async find(cookie: string | undefined, isUse = true): Promise<LiveSession | undefined> {
     const { userId } = COOKIE.exec(cookie ?? '')?.groups ?? {};
@@ -166,7 +167,7 @@ export class LiveSessions {
   }
 }
 
-/** Refusal without a session. */
+/** Fault for a request without a valid session. */
 function signInNeeded() {
   return faultFor('sign_in_needed', 'sign in first');
 }

@@ -2,10 +2,13 @@ import * as crypto from 'node:crypto';
 import { passwordProblem } from '#accounts/people';
 import { faultFor } from '#errors/fault';
 
-/** Maximum concurrent hashes. Each takes 19 MiB and a pool thread. Source: decision 246. */
+/**
+ * Maximum number of concurrent hashes. Each hash takes 19 MiB and a pool thread. Source: decision
+ * 246.
+ */
 const AT_ONCE_MAX = 2;
 
-/** Maximum waiting hashes, about a second of work. */
+/** Maximum number of waiting hashes. They take about a second of work. */
 const WAITING_MAX = 64;
 
 const TEXTS = {
@@ -55,8 +58,9 @@ type Recipe =
     }
   | { readonly kind: 'scrypt'; readonly logN: number; readonly r: number; readonly p: number };
 
-/** Length of salt and hash, in bytes. Source: RFC 9106, 3.1. */
+/** Length of a salt, in bytes. Source: RFC 9106, 3.1. */
 const SALT_BYTES = 16;
+/** Length of a hash, in bytes. Source: RFC 9106, 3.1. */
 const HASH_BYTES = 32;
 
 /**
@@ -71,14 +75,15 @@ const CURRENT: Recipe =
 /** Memory limit of scrypt, in bytes: twice the present cost. */
 const SCRYPT_BYTES_MAX = 256 * 1_024 * 1_024;
 
-/** PHC string format: `$algorithm$parameters$salt$hash`. */
+/** Argon2id hash as a PHC string: `$algorithm$parameters$salt$hash`. */
 const ARGON2ID_FORM = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([\w+/]+)\$([\w+/]+)$/;
+/** Scrypt hash as a PHC string. */
 const SCRYPT_FORM = /^\$scrypt\$ln=(\d+),r=(\d+),p=(\d+)\$([\w+/]+)\$([\w+/]+)$/;
 
 /** Hash that no password matches, with the same cost as a real hash. */
 export const NO_PASSWORD = textOf(CURRENT, Buffer.alloc(SALT_BYTES), Buffer.alloc(HASH_BYTES));
 
-/** Hashes a password into a PHC string. Runs off the event loop. */
+/** Hashes a password into a PHC string. Runs in a pool thread, so that the event loop is free. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = crypto.randomBytes(SALT_BYTES);
   return textOf(CURRENT, salt, await hashed(CURRENT, password, salt));
@@ -122,7 +127,7 @@ function read(stored: string): { recipe: Recipe; salt: Buffer; hash: Buffer } {
   return { recipe, salt: Buffer.from(salt, 'base64'), hash: Buffer.from(hash, 'base64') };
 }
 
-/** Normalizes the password, so that texts that look the same are equal. */
+/** Hashes the normalized password, so that passwords that look the same have the same hash. */
 function hashed(recipe: Recipe, password: string, salt: Buffer): Promise<Buffer> {
   const message = password.normalize('NFKC');
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();

@@ -13,7 +13,10 @@ type Enrolment = { readonly user: User; readonly secret: string; readonly uri: s
 /** A user with new recovery codes, which are shown once. */
 type WithCodes = { readonly user: User; readonly codes: readonly string[] };
 
-/** Second factors as pure functions: each returns the user to store. Source: decision 246. */
+/**
+ * Changes second factors of users. The methods return the changed user, and the caller stores the
+ * user. Source: decision 246.
+ */
 export class SecondFactors {
   readonly #clock: Pick<Clock, 'wallMs'>;
   readonly #randomness: Randomness;
@@ -45,8 +48,8 @@ export class SecondFactors {
   }
 
   /**
-   * Activates the second factor if the code proves that the user has the secret. Undefined for a
-   * wrong code.
+   * Activates the second factor if the code proves that the user has the secret. Returns undefined
+   * for a wrong code.
    */
   confirmed(user: User, code: string): WithCodes | undefined {
     assertState(user.secondFactor?.state === 'pending', 'no second factor waits for confirmation');
@@ -130,15 +133,15 @@ function newTotpSecret(randomness: Randomness): string {
   return randomness.hex(SECRET_DIGITS);
 }
 
-/** Secret in base32 for typing, and URI for a QR code. */
+/** Returns the secret in base32, for typing, and the URI for a QR code. */
 function totpTexts(secret: string, email: string): { secret: string; uri: string } {
   const totp = totpOf(secret, email);
   return { secret: totp.secret.base32, uri: totp.toString() };
 }
 
 /**
- * Time step of a code at `nowMs`. Undefined if the code is wrong, or if a code of the same or a
- * later step was used (`lastStep`).
+ * Returns the time step of a code at `nowMs`. Returns undefined if the code is wrong, or if a code
+ * of the same or a later step was used before (`lastStep`).
  */
 function stepOfCode(
   secret: string,
@@ -212,7 +215,8 @@ class SecretSeal {
   }
 
   /**
-   * Decrypts a text. Undefined if its secret was removed or if the text belongs to another user.
+   * Decrypts a text. Returns undefined if the secret that encrypted the text was removed, or if the
+   * text belongs to another user.
    */
   open(userId: string, sealed: string): OpenedSecret | undefined {
     const [form, body = ''] = sealed.split('.');

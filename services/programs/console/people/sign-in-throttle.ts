@@ -10,8 +10,8 @@ import { LogRateLimit } from '#telemetry/log-limits';
 import type { Logger } from '#telemetry/logger';
 
 /** A sign-in attempt: source and target. */
-type Try = {
-  /** Target of the attempt: an email, known or not. */
+type Attempt = {
+  /** Target of the attempt. A user with this email may exist or not. */
   readonly email: string;
   readonly address: string;
   /**
@@ -21,27 +21,28 @@ type Try = {
   readonly deviceDigest: string | undefined;
 };
 
-/** An attempt that counts as failed until `succeeded` is called. */
+/** An attempt that was counted as a failure. `succeeded` removes this failure. */
 export type CountedTry = { readonly succeeded: () => void };
 
 const MINUTE_MS = 60_000;
 
 /** Number of free failures and maximum wait per source. Source: decision 246. */
 const LIMITS = {
-  /** One network and one email, or one known device and one email. */
+  /** Per pair of network and email, or of known device and email. */
   pair: { free: 5, waitMsMax: 15 * MINUTE_MS },
-  /** One network with any email, and the surrounding /48 for IPv6. */
+  /** Per network, with any email. */
   network: { free: 30, waitMsMax: MINUTE_MS },
+  /** Per IPv6 /48 around a network, with any email. */
   site: { free: 300, waitMsMax: MINUTE_MS },
 } as const;
 
 /**
- * Slows down guessing without locking out the owner. An unknown browser waits at most
- * `emailWaitMsMax`, however many others guess passwords for the same email. A known device waits
- * only after its own failures.
+ * Slows down guessing without locking out the owner. If others guess passwords for the same email,
+ * an unknown browser waits at most `emailWaitMsMax` for them. A known device waits only after its
+ * own failures.
  *
- * An attempt counts as failed from its start, so that concurrent attempts cannot bypass the limit.
- * A refused attempt does not count. Counts are per process: n processes allow n times as many
+ * `begin` counts each attempt as a failure, so that concurrent attempts cannot bypass the limit. A
+ * refused attempt is not counted. Counts are per process: n processes allow n times as many
  * attempts. Source: decision 246.
  */
 export class SignInThrottle {
@@ -57,7 +58,7 @@ export class SignInThrottle {
   }
 
   /** Counts an attempt. Throws `rate_limited` if the source must still wait. */
-  begin(attempt: Try): CountedTry {
+  begin(attempt: Attempt): CountedTry {
     const sources = this.#sourcesOf(attempt);
     const nowMs = this.#clock.monotonicMs();
     const waitMs = Math.max(...sources.map(([table, source]) => table.waitMs(source, nowMs)));
@@ -76,7 +77,7 @@ export class SignInThrottle {
     };
   }
 
-  #sourcesOf({ email, address, deviceDigest }: Try): [FailureTable, string][] {
+  #sourcesOf({ email, address, deviceDigest }: Attempt): [FailureTable, string][] {
     if (deviceDigest !== undefined) return [[this.#pairs, `${email} device ${deviceDigest}`]];
     const { name, site } = networkOf(address);
     return [
@@ -118,7 +119,7 @@ class FailureTable {
     this.#limits = limits;
   }
 
-  /** Milliseconds until the source may try again. 0 if it may try now. */
+  /** Returns the milliseconds until the source may try again, or 0 if the source may try now. */
   waitMs(source: string, nowMs: number): number {
     const { count, lastMs } = this.#of(source, nowMs);
     const { free, waitMsMax } = this.#limits;
@@ -152,7 +153,10 @@ class FailureTable {
   }
 }
 
-/** Maximum concurrent writes to audit trails. The log counts failures beyond this number. */
+/**
+ * Maximum concurrent writes to audit trails. Failures beyond this number are not written; the log
+ * counts them.
+ */
 const WRITING_MAX = 32;
 
 type TrailPorts = {

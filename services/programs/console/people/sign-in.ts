@@ -23,7 +23,7 @@ export type SignedIn = {
 /** Credential to check for an email: a password, or a code of the second factor. */
 type Step = 'password' | 'second_factor';
 
-/** Throttle for passwords. An unknown browser waits at most 10 s, even if others guess too. */
+/** Throttle for passwords. An unknown browser waits at most 10 s for guesses of others. */
 const PASSWORD_TRIES = { free: 10, emailWaitMsMax: 10_000 } as const;
 
 /**
@@ -93,8 +93,8 @@ export class SignIn {
   }
 
   /**
-   * Begins a session after a correct password, and ends the browser's earlier session. `isProven`:
-   * the person has also entered a correct code.
+   * Begins a session after a correct password, and ends the browser's earlier session. `isProven`
+   * means that the person has also entered a correct code.
    */
   async enter(
     found: StoredUser,
@@ -228,7 +228,7 @@ export class SignIn {
     return next;
   }
 
-  /** Whether a password belongs to a user. The attempt counts for the throttle. */
+  /** Whether a password belongs to a user. The throttle counts the attempt. */
   async isRight(stored: StoredUser, password: string, visit: Visit): Promise<boolean> {
     return await this.#isRight(stored.user.email, stored, password, visit);
   }
@@ -299,7 +299,7 @@ export function deviceDigestOf(user: User | undefined, { shown }: Visit): string
 }
 
 /** Maximum attempts at an optimistic update. One person makes few concurrent changes. */
-const TRIES_MAX = 4;
+const ATTEMPTS_MAX = 4;
 
 /**
  * Updates a user with an optimistic lock. After a conflict, `next` is applied again to the stored
@@ -312,7 +312,7 @@ export async function changedUser(
   next: (user: User) => User,
 ): Promise<StoredUser> {
   let current = stored;
-  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+  for (let attempts = 0; attempts < ATTEMPTS_MAX; attempts += 1) {
     const wanted = next(current.user);
     try {
       return await users.replace(current, wanted);

@@ -28,10 +28,10 @@ const TAGS: ReadonlySet<Endpoint['tag']> = new Set(['Instances', 'Engine', 'Test
 
 /**
  * Maximum duration of an event stream, in milliseconds. A stream outlives its session or permission
- * by at most a minute. `STREAM_RETRY_MS` is the delay before the page reconnects. Source: decision
- * 253.
+ * by at most a minute. Source: decision 253.
  */
 const STREAM_MS_MAX = 50_000;
+/** Delay before a page reconnects to an ended stream, in milliseconds. */
 const STREAM_RETRY_MS = 100;
 
 /**
@@ -45,12 +45,12 @@ type Setting = {
   /** Path prefix of the routes. */
   readonly prefix: string;
   readonly live: LiveSessions;
-  /** Limits concurrent requests to the stores before the caller is identified. */
+  /** Limits the number of requests that are authenticated concurrently. */
   readonly active: ActiveRequests;
   readonly visitOf: (request: FastifyRequest) => Visit;
   /** Headers of every answer. */
   readonly safety: Readonly<Record<string, string>>;
-  /** Observes every answer. */
+  /** Records the metrics of every answer. */
   readonly metrics: AnswerMetrics;
 };
 

@@ -148,7 +148,9 @@ async function presentKey(
   return found.find(({ record }) => record.id === id)?.record;
 }
 
-/** Changes a key between two lines of the account's audit trail. */
+/**
+ * Appends a line to the account's audit trail, changes a key, and appends a line with the outcome.
+ */
 async function audited<Made>(
   parts: KeyParts,
   asked: KeyAsked,
@@ -168,7 +170,7 @@ async function audited<Made>(
   );
 }
 
-/** Maximum concurrent user reads. */
+/** Maximum number of users that are read concurrently. */
 const READS_IN_FLIGHT_MAX = 16;
 
 type MakerPorts = Pick<ConsolePorts, 'users' | 'members' | 'clock'>;

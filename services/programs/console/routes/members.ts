@@ -17,7 +17,7 @@ import { isoTime } from '#stdlib/clock';
 import { forEachConcurrently } from '#stdlib/for-each-concurrently';
 import type { Leaving } from '#storage/ports/people';
 
-/** Maximum concurrent user reads. */
+/** Maximum number of users that are read concurrently. */
 const READS_IN_FLIGHT_MAX = 16;
 
 type MemberParts = Pick<ConsolePorts, 'users' | 'members' | 'clock' | 'randomness' | 'keys'> & {
@@ -27,7 +27,7 @@ type MemberParts = Pick<ConsolePorts, 'users' | 'members' | 'clock' | 'randomnes
   readonly origin: () => string;
 };
 
-/** Maximum invitation ids and key ids in an audit line. */
+/** Maximum number of invitation ids, and of key ids, in an audit line. */
 const IDS_MAX = 50;
 
 const NEEDS = { permission: 'members' } as const;
@@ -155,7 +155,7 @@ async function leftBy(
   };
 }
 
-/** Ids for the audit trail, cut to `IDS_MAX`. */
+/** Returns the ids for the audit trail, at most `IDS_MAX` of each kind. */
 function idsOf({ cancelled_invitations, keys }: Left) {
   const some = (views: readonly { readonly id: string }[]) =>
     views.slice(0, IDS_MAX).map(({ id }) => id);

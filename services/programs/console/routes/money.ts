@@ -134,7 +134,7 @@ export function auditRoutes({ live, audit, trail }: AuditParts): ConsoleRoute[] 
   ];
 }
 
-/** Yields the lines of all months, oldest first, formatted as by `ctl audit export`. */
+/** Yields the lines of all months, oldest first, in the format of `ctl audit export`. */
 async function* linesOf(trail: AuditParts['trail'], accountId: string): AsyncGenerator<string> {
   for (const { month } of await trail.heads(accountId)) {
     for (let after: number | undefined = 0; after !== undefined; ) {

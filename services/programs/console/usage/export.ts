@@ -24,7 +24,8 @@ const COLUMNS = ['date', 'key_id', 'key_name', 'cycles'] as const;
 const BYTE_ORDER_MARK = '\uFEFF';
 
 /**
- * Rows for each day and key with cycles, oldest day first. Their sum equals the sum of the months.
+ * Returns a row for each day and key with cycles, oldest day first. The cycles of all rows add up
+ * to the cycles of the months.
  */
 export function usageRows(
   months: readonly MonthUsage[],
@@ -127,13 +128,13 @@ type MeterUsage = Awaited<ReturnType<AccountAdmin['usage']>>;
 type Forecast = {
   /** Expected cycles at the end of the month. */
   readonly cycles: number;
-  /** Expected time when the quota is used up. Absent if not within this month. */
+  /** Expected time when the quota is used up. Absent if this time is not within the month. */
   readonly usedUpAtMs?: number;
 };
 
 /**
- * Linear forecast from the month's first day with usage. Undefined without usage, or if this day
- * began less than 24 hours ago.
+ * Returns a linear forecast, based on the usage since the month's first day with usage. Returns
+ * undefined without usage, or if this day began less than 24 hours ago.
  */
 export function forecastOf(usage: MeterUsage, nowMs: number): Forecast | undefined {
   const { cyclesByDay, cyclesUsed, limits } = usage;

@@ -16,15 +16,19 @@ import { putNewest } from '#stdlib/hash-map';
 /** Number of instances in the report. Source: decision 263. */
 const SHOWN_MAX = 20;
 
-/** Maximum instances inspected per account, newest first. Source: decision 263. */
+/**
+ * Maximum number of listed instances per account, newest first. Only listed instances are
+ * inspected. Source: decision 263.
+ */
 const LISTED_MAX = 10_000;
 
 /** Maximum concurrent engine calls per account. Comparable to the load of a few callers. */
 const CALLS_IN_FLIGHT_MAX = 8;
 
 /**
- * Number of instances inspected regardless of their listed cycles, which a slow engine may report
- * one checkpoint late (architecture 3.6). In smaller accounts, every instance is inspected.
+ * Number of instances that are always inspected. Cycles in the listing can be old by one checkpoint
+ * (architecture 3.6), so they cannot exclude these instances. In smaller accounts, every instance
+ * is inspected.
  */
 const SURELY_LOOKED_AT = 100;
 
@@ -38,10 +42,11 @@ const LISTING_SHARE = 0.5;
 
 /** Instances of an account with the most cycles since a point in time. */
 export type InstancesUsed = {
-  /** At most 20 instances, by descending cycles. Ties are ordered by id. */
+  /** At most 20 instances, sorted by descending cycles. Ties are sorted by id. */
   readonly instances: readonly ListedCycles[];
-  /** Instances in the account, and inspected instances. */
+  /** Number of instances in the account. */
   readonly instancesTotal: number;
+  /** Number of instances in the listing. The search read no other instances. */
   readonly instancesListed: number;
   /** Whether no unlisted instance has more cycles than a listed instance. */
   readonly isComplete: boolean;
@@ -131,8 +136,8 @@ async function listedInstances(reads: EngineReads) {
 }
 
 /**
- * One instance's cycles since `sinceMs`. Undefined if no time is left; 0 if the instance was
- * deleted meanwhile.
+ * Returns the cycles of an instance since `sinceMs`. Returns undefined if no time is left, and 0 if
+ * the instance was deleted during the search.
  */
 async function cyclesOfOne(
   reads: EngineReads,
@@ -153,10 +158,10 @@ async function cyclesOfOne(
 const READS_MAX = 60;
 
 /**
- * Maximum searches in an instance that is reset or trimmed concurrently. A search takes
- * milliseconds.
+ * Maximum number of searches per instance. If a reset or a trim interrupts a search, the search is
+ * repeated. A search takes milliseconds.
  */
-const TRIES_MAX = 3;
+const ATTEMPTS_MAX = 3;
 
 /** Reads the observation with `offset` newer observations. Undefined if there is none. */
 type ReadAt = (offset: number) => Promise<HistoryEntry | undefined>;
@@ -167,21 +172,21 @@ type ReadAt = (offset: number) => Promise<HistoryEntry | undefined>;
  * such observation. Rejects with `readAt` errors.
  */
 export async function cyclesSince(sinceMs: number, readAt: ReadAt): Promise<number> {
-  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+  for (let attempts = 0; attempts < ATTEMPTS_MAX; attempts += 1) {
     const found = await searched(sinceMs, readAt);
     if (found !== undefined) return found;
   }
-  // Each search was interrupted by a reset, so the present generation has no lasting observation.
+  // A reset or a trim interrupted every search. The instance is reported without cycles.
   return 0;
 }
 
-/** One binary search. Undefined if its generation was reset or trimmed meanwhile. */
+/** Runs one binary search. Returns undefined if a reset or a trim interrupted the search. */
 async function searched(sinceMs: number, readAt: ReadAt): Promise<number | undefined> {
   const first = await readAt(0);
   if (first === undefined || first.timestampMs < sinceMs) return 0;
   let newest = first.cycle;
   let inside = first.cycle;
-  // Trimmed observations count as older than `sinceMs`.
+  // Trimmed observations are treated as older than `sinceMs`.
   let before = first.cycle - first.total;
   // The oldest observation is read first: most instances have all cycles on one side of `sinceMs`.
   let wanted = before + 1;
@@ -198,7 +203,10 @@ async function searched(sinceMs: number, readAt: ReadAt): Promise<number | undef
   return newest - before;
 }
 
-/** Result by descending cycles, ties by id. `isComplete`: no other instance has more cycles. */
+/**
+ * Rows by descending cycles, ties by id. If `isComplete` is true, no other instance has more
+ * cycles.
+ */
 type MostUsed = { readonly rows: readonly ListedCycles[]; readonly isComplete: boolean };
 
 /** Parameters of the search. */
@@ -217,8 +225,8 @@ type Search = {
  * more calls are allowed.
  *
  * Instances are inspected by descending total until no remaining instance can be among the top
- * (Fagin's threshold algorithm with one list). Rejects with the first error of `cyclesOf`, without
- * further calls.
+ * (Fagin's threshold algorithm with one list). After an error of `cyclesOf`, starts no further
+ * calls and rejects with this error.
  */
 export async function mostUsed(
   instances: readonly ListedCycles[],
@@ -263,7 +271,10 @@ function mostFirst(a: ListedCycles, b: ListedCycles): number {
 /** Length of a rate limit window, in milliseconds. */
 const WINDOW_MS = 60_000;
 
-/** Maximum sources counted by one console, about 2 MB. The oldest is evicted first. */
+/**
+ * Maximum number of sources that one console counts, about 2 MB. The oldest source is evicted
+ * first.
+ */
 const SOURCES_MAX = 10_000;
 
 /** Maximum requests per minute, by kind. Far more than a person at a page needs. */
@@ -291,8 +302,9 @@ type RouteRate = {
 };
 
 /**
- * Rate limits of the console's own routes. Instance calls count as the account's API requests
- * instead. Counts are per process: n consoles allow n times as many requests.
+ * Rate limits of the console's own routes. Instance calls are not counted here: the limiter counts
+ * them as API requests of the account. Counts are per process: n consoles allow n times as many
+ * requests.
  */
 export class RequestRates {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
@@ -323,7 +335,7 @@ export class RequestRates {
     const { beganMs, count } = isRunning ? known : { beganMs: nowMs, count: 0 };
     if (count >= LIMITS[kind]) {
       const retryAfterS = Math.max(1, Math.ceil((beganMs + WINDOW_MS - nowMs) / 1_000));
-      throw new Fault('rate_limited', 'too many requests for usage reports', { retryAfterS });
+      throw new Fault('rate_limited', 'too many requests', { retryAfterS });
     }
     putNewest(this.#counted, name, { beganMs, count: count + 1 }, SOURCES_MAX);
   }

@@ -27,7 +27,7 @@ type Entry<Value> = {
 export class KeptResults<Value> {
   readonly #clock: Clock;
   readonly #bounds: Keeping;
-  /** Oldest first, for eviction. */
+  /** Entries, oldest first, so that the oldest entries can be evicted. */
   readonly #entries = new Map<string, Entry<Value>>();
   #running = 0;
 

@@ -234,7 +234,7 @@ function monthsText(months: z.infer<typeof MonthsView>): string {
     .join('\n\n');
 }
 
-/** Cycle tables by day and by key, unless empty. */
+/** Returns the cycle tables by day and by key. Leaves out an empty table. */
 function monthTables({
   days,
   keys,

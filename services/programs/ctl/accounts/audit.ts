@@ -147,8 +147,8 @@ class AuditFile {
 }
 
 /**
- * Checks the hash chain of an account's trail, month by month from the oldest, with the links
- * between months.
+ * Checks the hash chain of an account's trail: the lines of each month, oldest month first, and the
+ * links between months.
  */
 class TrailCheck {
   readonly findings: AuditFinding[] = [];

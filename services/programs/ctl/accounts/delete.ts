@@ -28,7 +28,10 @@ const SETTLED_MS = 120_000;
 /** Maximum concurrent deletions. */
 const IN_FLIGHT_MAX = 32;
 
-/** Maximum passes over the listing without progress. A shard handoff ends within this time. */
+/**
+ * Maximum number of passes over the listing without progress. A shard handoff takes less time than
+ * these passes.
+ */
 const IDLE_PASSES_MAX = 5;
 
 /** Pause between two passes without progress, in milliseconds. */
@@ -151,8 +154,8 @@ type Removal = {
 };
 
 /**
- * Asks the owners of instances for the deletion. Returns the error if a deletion fails, or
- * undefined.
+ * Sends a deletion to the owner of each instance. Returns the error of a failed deletion, or
+ * undefined if none failed.
  */
 async function removeAll(
   ports: ClusterPorts,

@@ -8,12 +8,15 @@ import { Empty, RefusalNotice, Skeleton } from '#view/parts/notice';
 import { TimeText } from '#view/parts/text';
 import { navigate, Page } from '#view/shell/router';
 
-/** Lines per request: two screens. */
+/** Number of lines per request. Fills about two screens. */
 const PAGE_LINES = '50';
 
 type Trail = { readonly lines: readonly AuditLine[]; readonly cursor: string | null };
 
-/** The account's audit trail, newest first. The address's query holds the filters. */
+/**
+ * Page of the account's audit trail, newest lines first. The query of the page address holds the
+ * filters.
+ */
 export function AuditPage({ query }: { readonly query: string }) {
   return (
     <Page
@@ -25,7 +28,7 @@ export function AuditPage({ query }: { readonly query: string }) {
         </a>
       }
     >
-      {/* The keys remount both parts when the query changes. */}
+      {/* If the query changes, new keys make Preact create both components again. */}
       <AuditFilters
         key={`filters ${query}`}
         query={query}

@@ -100,7 +100,7 @@ function PaymentFailed({ billing: { subscription } }: { readonly billing: Billin
         <strong>
           A payment failed on <TimeText at={failedAt} />.
         </strong>{' '}
-        The plan is kept until <TimeText at={keptUntil} />. Pay at the provider to keep it for
+        The plan is kept until <TimeText at={keptUntil} />. Pay at the provider to keep the plan for
         longer.
       </p>
     </div>

@@ -16,7 +16,7 @@ import { Empty, WhenLoaded } from '#view/parts/notice';
 import { TimeText } from '#view/parts/text';
 import { Page } from '#view/shell/router';
 
-/** Dialog open above the list. */
+/** The dialog that is open, and its data. */
 type Open =
   | { readonly kind: 'create' }
   | { readonly kind: 'deed'; readonly deed: KeyDeed; readonly of: KeyView }
@@ -39,7 +39,7 @@ export function KeysPage() {
   return (
     <Page
       title="API keys"
-      lead="Programs call the API with a key. Create one key per program, to revoke each key alone."
+      lead="Programs call the API with a key. Create one key per program, so that you can revoke each key separately."
       actions={create}
     >
       <WhenLoaded loading={keys} what="keys">
@@ -216,7 +216,7 @@ function Hints({ of: { hints = [], networks = [] } }: { readonly of: KeyView }) 
   );
 }
 
-/** Actions that pass on the key's rights. The person needs all these rights. */
+/** Actions that pass the rights of a key on. The person who acts needs all these rights. */
 const GIVING: readonly KeyDeed[] = ['scope', 'rotate', 'enable'];
 
 const DEED_TEXTS = [

@@ -223,7 +223,7 @@ type MemberDeed =
   | { readonly kind: 'remove'; readonly member: Member }
   | { readonly kind: 'uninvite'; readonly invitation: Invitation };
 
-/** Roles and their descriptions. */
+/** Roles that a person can choose, with descriptions. */
 const ROLE_CHOICES: readonly (readonly [Role, string])[] = [
   ['developer', 'Developer: keys and instances'],
   ['viewer', 'Viewer: sees keys, instances and usage'],
@@ -234,8 +234,8 @@ const ROLE_CHOICES: readonly (readonly [Role, string])[] = [
 type DeedProps = {
   readonly onClose: () => void;
   /**
-   * Called after the action, with a new invitation link or with the consequences for a member's
-   * keys.
+   * Called after the action. `made` is a new invitation link, or the consequences of the action.
+   * Undefined if there is nothing to show.
    */
   readonly onDone: (made: Done | undefined) => void;
 };
@@ -298,7 +298,7 @@ function RoleDialog({ member, onClose, onDone }: DeedProps & { readonly member: 
   );
 }
 
-/** Consequences to report. Undefined if there are none. */
+/** Returns the consequences to show. Returns undefined if there are none. */
 function leftOf({ email }: Member, left: Left): Done | undefined {
   const isNothing = left.keys.length === 0 && left.cancelled_invitations.length === 0;
   return isNothing ? undefined : { kind: 'left', email, left };

@@ -139,10 +139,10 @@ function FirstSteps() {
           )}
         </li>
         <li>
-          Create an instance with it:
+          Create an instance with the key:
           <pre>{FIRST_CALL}</pre>
         </li>
-        <li>Come back here: the call counts within seconds.</li>
+        <li>Return to this page: it shows the call within seconds.</li>
       </ol>
     </section>
   );

@@ -101,7 +101,7 @@ function Months({ months }: { readonly months: readonly UsageMonth[] }) {
       </section>
       {month.cycles === 0 ? null : <KeyUsage month={month} />}
       <p class="quiet">
-        A row for each day and key of all months shown here:{' '}
+        Download a row for each day and key, for all months that this page shows:{' '}
         <a href={usageExport('csv')} download>
           CSV
         </a>{' '}
@@ -202,7 +202,7 @@ function MonthCard({ usage }: { readonly usage: Usage }) {
   );
 }
 
-/** Forecast of the month. Renders nothing if there is too little data. */
+/** Forecast of the cycles in this month. Renders nothing if there is too little data. */
 function Forecast({ usage: { forecast, cycles_per_month: most } }: { readonly usage: Usage }) {
   if (forecast === undefined) return null;
   const { cycles, used_up_at: usedUpAt } = forecast;
@@ -266,7 +266,7 @@ type UsedRow = {
   readonly cycles: number;
 };
 
-/** Table with cycles, and shares of `cycles`. */
+/** Table with the cycles of each row, and the row's share of the total `cycles`. */
 function UsageTable({
   of,
   caption,
@@ -381,7 +381,9 @@ function Used({ used }: { readonly used: InstanceUsage }) {
   );
 }
 
-/** Reason why an unlisted instance may have used more cycles than a listed instance. */
+/**
+ * Notice that explains why an unlisted instance may have used more cycles than a listed instance.
+ */
 function Incomplete({ used }: { readonly used: InstanceUsage }) {
   const { instances_listed: listed, instances_total: total } = used;
   return (

@@ -21,7 +21,10 @@ export type Alert = {
   readonly entry?: string;
 };
 
-/** Threshold of unstored records, the same as in the alert UnflushedTailGrows. */
+/**
+ * Maximum number of unstored records without an alert. The alert UnflushedTailGrows has the same
+ * threshold.
+ */
 const UNSTORED_RECORDS_MAX = 150_000;
 
 /** Maximum age of an unstored record, in seconds: twice the normal maximum. */
@@ -49,7 +52,7 @@ export function unservedCountOf({ unserved }: Pick<ServiceReport, 'unserved'>): 
   return Object.values(unserved).reduce((sum, count) => sum + count, 0);
 }
 
-/** Summary: all shards are served, or the number of shards that are not. */
+/** Returns a sentence: all shards are served, or how many shards are not served. */
 export function servedText({ engine, limiter }: OfCluster): string {
   const services = [engine, limiter].flatMap((known) => valueIn(known) ?? []);
   const waiting = services.reduce((sum, service) => sum + unservedCountOf(service), 0);
@@ -70,7 +73,7 @@ export function nodeName({ node, incarnation }: Pick<NodeReport, 'node' | 'incar
   return node ?? `${incarnation.slice(0, 8)}…`;
 }
 
-/** The known value, or undefined. */
+/** Returns the value, or undefined if the value is unknown. */
 function valueIn<Value>(known: Known<Value>): Value | undefined {
   return 'value' in known ? known.value : undefined;
 }
@@ -146,8 +149,8 @@ function longestOf({ unserved_shards }: ServiceReport, state: UnservedState): nu
 }
 
 /**
- * Text with the duration of a condition. A condition that existed when the watch began may have
- * lasted longer.
+ * Returns how long shards have been in a state. If a shard was in this state when the report's
+ * process began to watch, the text adds "or longer".
  */
 function sinceText(service: ServiceReport, state: UnservedState, watchedS: number): string {
   const longest = longestOf(service, state);
@@ -155,7 +158,10 @@ function sinceText(service: ServiceReport, state: UnservedState, watchedS: numbe
   return `for ${durationText(longest)}${isOlder ? ' or longer' : ''}`;
 }
 
-/** Node name within a sentence. The service is added if the name does not start with it. */
+/**
+ * Node name for use within a sentence. Adds the service name, unless the node name starts with the
+ * service name.
+ */
 function nameIn(service: string, node: NodeReport): string {
   const name = nodeName(node);
   return name.startsWith(service) ? name : `the ${service} ${name}`;
@@ -232,7 +238,7 @@ function releaseAlerts({ engine, limiter }: OfCluster): Alert[] {
   return [{ level: 'notice', text }];
 }
 
-/** Indexes of nodes, sorted by severity and then by name. */
+/** Indexes of the nodes. Nodes with the most severe problem come first. Ties are sorted by name. */
 export function troubleFirst(nodes: readonly NodeReport[]): readonly number[] {
   return nodes
     .map((node, place) => ({ place, rank: rankOf(node), name: nodeName(node) }))

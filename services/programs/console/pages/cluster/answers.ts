@@ -29,16 +29,18 @@ export type ServiceReport = {
   readonly cluster: string;
   readonly shard_count: number;
   readonly table_age_s: number;
-  /** Error from the last shard table read. Null after a successful read. */
+  /** Error of the last read of the shard table. Null if that read succeeded. */
   readonly table_fault: string | null;
   readonly nodes: readonly NodeReport[];
   /** Owner of each shard, as an index into `nodes`. */
   readonly owners: readonly (number | null)[];
-  /** Unserved shards: counts by reason, and the first shards. */
+  /** Number of unserved shards by reason. */
   readonly unserved: Readonly<Record<UnservedState, number>>;
+  /** The first unserved shards. The list has a limited length. */
   readonly unserved_shards: readonly UnservedShard[];
-  /** Shards that move or will move: the count, and the first moves. */
+  /** Number of shards that move or will move. */
   readonly move_count: number;
+  /** The first moves. The list has a limited length. */
   readonly moves: readonly Move[];
   readonly strangers: readonly string[];
 };

@@ -5,7 +5,7 @@ import { submitted, TextField } from '#view/parts/field';
 import { RefusalNotice, Skeleton } from '#view/parts/notice';
 import { Doorway } from '#view/sign-in/entering';
 
-/** Cluster page: the token form, then the cluster. */
+/** Cluster page. Shows the token form until a report has arrived, and then the cluster. */
 export function ClusterApp() {
   const now = feed.value;
   switch (now.kind) {
@@ -13,7 +13,10 @@ export function ClusterApp() {
       return <TokenPage refusal={now.refusal} />;
     case 'opening':
       return (
-        <Doorway title="Cluster" lead="Waiting for heartbeats: each node sends one a second.">
+        <Doorway
+          title="Cluster"
+          lead="Waiting for heartbeats: each node sends a heartbeat every second."
+        >
           <Skeleton what="the cluster" />
         </Doorway>
       );
@@ -31,7 +34,7 @@ function TokenPage({ refusal }: { readonly refusal: Refused | undefined }) {
           label="Admin token"
           type="password"
           refusal={refusal}
-          hint="This page keeps the token in memory only. After a reload, enter it again."
+          hint="This page keeps the token in memory only. After a reload, enter the token again."
           hasFocus
         />
         <RefusalNotice refusal={refusal} fields={['token']} />

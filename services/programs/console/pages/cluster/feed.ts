@@ -2,10 +2,13 @@ import { signal } from '@preact/signals';
 import type { ClusterReport } from '#pages/cluster/answers';
 import { Refused } from '#pages/shell/api';
 
-/** Timeout for a report request, in milliseconds. The first report listens for over a second. */
+/**
+ * Timeout for a report request, in milliseconds. The service collects heartbeats for over a second
+ * before its first report.
+ */
 const REPORT_MS_MAX = 8_000;
 
-/** Valid tokens. Other text cannot be a token or an HTTP header. */
+/** Pattern of a valid token. Other text cannot be a token, or cannot be sent in an HTTP header. */
 const TOKEN = /^[\x21-\x7e]+$/;
 
 /**
@@ -74,7 +77,10 @@ type Feed =
   | {
       readonly kind: 'open';
       readonly report: ClusterReport;
-      /** Last request's error, and first failure time. Undefined if the last request succeeded. */
+      /**
+       * Error of the last request, and time of the first failed request since the last success.
+       * Undefined if the last request succeeded.
+       */
       readonly failing: { readonly refusal: Refused; readonly sinceMs: number } | undefined;
     };
 
@@ -87,8 +93,8 @@ export const isPaused = signal(false);
 let run = 0;
 
 /**
- * Requests reports with this token, a second after each answer, while the page is visible and not
- * paused.
+ * Requests reports with this token until the token is forgotten or replaced. Waits a second after
+ * each answer. Requests nothing while the page is hidden or paused.
  */
 export async function follow(token: string): Promise<void> {
   run += 1;
@@ -104,7 +110,7 @@ export async function follow(token: string): Promise<void> {
     const next = await nextFeed(token, feed.value);
     if (own !== run) return;
     feed.value = next;
-    // The token is forgotten: another process could take over the port and receive it.
+    // Forgets the token, because another process could take over the port and receive the token.
     if (next.kind === 'locked' || isTokenForgotten(next)) return;
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   }
@@ -136,8 +142,8 @@ function failed(before: Feed, refusal: Refused): Feed {
 }
 
 /**
- * Whether the token is forgotten while the last report stays visible: no answer, or too long
- * without requests.
+ * Whether the page has forgotten the token but shows the last report. Reasons: a request had no
+ * answer, or the page requested nothing for too long.
  */
 export function isTokenForgotten(now: Feed): boolean {
   const code = now.kind === 'open' ? now.failing?.refusal.code : undefined;

@@ -11,7 +11,7 @@ export function bytesText(bytes: number): string {
     : `${(bytes / MIB).toFixed(1)} MiB`;
 }
 
-/** Formats calls per second. A rate needs two samples, so the first report has none. */
+/** Formats calls per second. A rate needs two samples, so the first report has no rate. */
 export function rateText(rate: number | null): string {
   return rate === null ? 'not known yet' : `${numberText(Math.round(rate * 10) / 10)} /s`;
 }
@@ -22,7 +22,7 @@ export function unstoredText({ unstored_records: records, oldest_unstored_s: old
   return `${counted(records, 'record')}${oldest === null ? '' : `, oldest ${durationText(oldest)}`}`;
 }
 
-/** Load table for the parts of one process. */
+/** Load table of one process, with a row for each part of the process. */
 export function LoadTable({
   loads,
 }: {

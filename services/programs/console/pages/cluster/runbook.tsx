@@ -1,6 +1,6 @@
 /**
- * Parts of each runbook entry, inlined from docs/runbook.md. Separate file, because only the build
- * of the cluster page defines this constant.
+ * Parts of each runbook entry, inlined from docs/runbook.md. Only the build of the cluster page
+ * defines this constant, so this code has its own file.
  */
 declare const RUNBOOK: Readonly<
   Record<string, readonly (readonly [title: string, text: string])[]>

@@ -5,7 +5,10 @@ import { counted, numberText } from '#pages/parts/format';
 import { NodeTable } from '#view/cluster/nodes';
 import { RingMark, ShardRing, ShardTable } from '#view/cluster/shards';
 
-/** Maximum listed moves: the moves that a node starts at once. The shard table lists all moves. */
+/**
+ * Maximum number of listed moves. Equals the number of moves that a node runs concurrently. The
+ * shard table lists more moves.
+ */
 const MOVES_SHOWN_MAX = 8;
 
 /** One service: its ring and moves, its nodes, and a table of all shards. */

@@ -12,7 +12,7 @@ const STYLES = 8;
 const RING = { inner: 66, outer: 88 };
 const MARKS = { inner: 91, outer: 97 };
 
-/** Ring of a service's shards, in their owners' colors and patterns. */
+/** Ring of a service's shards. Each shard has the color and the pattern of its owner. */
 export function ShardRing({
   name,
   service: { owners, nodes, shard_count, unserved_shards, moves },
@@ -71,7 +71,7 @@ export function RingMark({ kind }: { readonly kind: 'unserved' | 'move' }) {
   );
 }
 
-/** Pattern of each style, drawn in a 6 by 6 tile. The first style has none. */
+/** Pattern of each style, drawn in a 6 by 6 tile. The first style has no pattern. */
 const HATCHES = [
   '',
   'M0 6 6 0M-1 1 1-1M5 7 7 5',
@@ -102,7 +102,10 @@ function Patterns({ name }: { readonly name: string }) {
   );
 }
 
-/** Shards as a table, rendered when opened. Adjacent shards of one owner share a row. */
+/**
+ * Table of all shards, rendered only after a person opens the table. Adjacent shards of one owner
+ * share a row.
+ */
 export function ShardTable({
   name,
   service,

@@ -100,7 +100,10 @@ function nextText({ code }: Refused, seconds: number): string {
   return `No answer for ${durationText(seconds)}; ${next}`;
 }
 
-/** Headline by severity. With notices only, the headline shows the served shards. */
+/**
+ * Headlines by severity of the worst alert. Without critical alerts and warnings, the headline
+ * shows how many shards are served.
+ */
 const VERDICTS: Partial<Record<Level, string>> = {
   critical: 'Callers are affected, or may be soon',
   warning: 'Something needs attention',

@@ -8,12 +8,12 @@ export type Side = Pick<Report, 'snapshot' | 'contract'> & {
   readonly drift: Report['drift']['level'] | undefined;
 };
 
-/** A property of both instances, and the difference. */
+/** The values of a property in both instances, and their difference. */
 type Fact = {
   readonly what: string;
   readonly first: string;
   readonly second: string;
-  /** Empty if equal. */
+  /** Empty if the values are equal. */
   readonly difference: string;
 };
 
@@ -27,8 +27,9 @@ type ActionDifference = {
     readonly first: Standing;
     readonly second: Standing;
   }[];
-  /** Actions that both contracts allow or forbid. */
+  /** Actions that both contracts allow. */
   readonly allowed: readonly string[];
+  /** Actions that both contracts forbid. */
   readonly forbidden: readonly string[];
 };
 

@@ -2,7 +2,7 @@ import type { HistoryRow } from '#pages/instance/events';
 import type { Report } from '#pages/instances/answers';
 import { exchange, idIn, post, send } from '#pages/shell/api';
 
-/** Observation body. Omitted fields get the defaults of the API. */
+/** Body of an observation request. Omitted fields get the defaults of the API. */
 export type Observation = {
   readonly mode_target: string;
   readonly signal_strength: number;
@@ -11,7 +11,7 @@ export type Observation = {
   readonly timestamp?: string;
 };
 
-/** Observation result. A throttled observation changes nothing. */
+/** Result of an observation request. A throttled observation changes nothing. */
 export type Processed = {
   readonly report: Report;
   readonly isThrottled: boolean;
@@ -31,9 +31,15 @@ type HistoryQuery = {
   readonly generation: 'current' | 'all';
 };
 
-/** Calls for the instance page, with the requests and answers of `/v1`. They throw `Refused`. */
+/**
+ * API calls of the instance page. Requests and answers are the same as under `/v1`. A refused call
+ * throws `Refused`.
+ */
 export const instanceCalls = {
-  /** Idempotent: a retry with the same key counts once. */
+  /**
+   * Sends an observation. A retry with the same idempotency key does not apply the observation
+   * again.
+   */
   async process(id: string, observation: Observation, idempotencyKey: string): Promise<Processed> {
     const path = `/instances/${idIn(id)}/process`;
     const key = { 'idempotency-key': idempotencyKey };

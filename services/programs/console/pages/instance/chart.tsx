@@ -9,18 +9,18 @@ import { PointsTable } from '#view/instance/history';
 type LineChartProps = {
   readonly points: readonly ChartPoint[];
   readonly marks: readonly DriftMark[];
-  /** X of the selected mark. */
+  /** X value of the selected mark. */
   readonly chosen: number | undefined;
   readonly onMark: (x: number) => void;
   /** Unit of the x axis, for example "Observation". */
   readonly unit: string;
-  /** Chart's text alternative. */
+  /** Text alternative of the chart. */
   readonly label: string;
 };
 
 /**
- * Line chart of modes, energy and stability above the stress band, with drift marks and a data
- * table.
+ * Line chart of modes, energy and stability, with stress as the background. Below the chart are
+ * drift marks and a data table.
  */
 export function LineChart({ points, marks, chosen, onMark, unit, label }: LineChartProps) {
   const { canvas, plot, width } = usePlot(points);
@@ -78,7 +78,7 @@ function Readout({ of, unit }: { readonly of: ChartPoint | undefined; readonly u
 
 type Current = { current: Plot | undefined; pointed: number | undefined };
 
-/** Plot in an element. Follows the element's width and the color scheme. */
+/** Creates a plot in an element. The plot follows the element's width and the color scheme. */
 function usePlot(points: readonly ChartPoint[]) {
   const canvas = useRef<HTMLDivElement>(null);
   const plot = useRef<Plot | undefined>(undefined);
@@ -113,7 +113,10 @@ function usePlot(points: readonly ChartPoint[]) {
 /** Choices for the number of observations in the chart. */
 const REACHES = [60, 200, 2_000] as const;
 
-/** Live chart since the page was opened, with the drift of the selected mark or newest cycle. */
+/**
+ * Live chart of the time since the page was opened. Also shows the drift of the selected mark, or
+ * of the newest cycle if no mark is selected.
+ */
 export function LiveLines({ view }: { readonly view: InstanceView }) {
   const [reach, setReach] = useState<number>(REACHES[1]);
   const [chosen, setChosen] = useState<number | undefined>();

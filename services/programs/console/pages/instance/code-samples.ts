@@ -6,7 +6,7 @@ export type CodeSample = {
   readonly text: string;
 };
 
-/** Placeholders: the console knows neither the API host nor a key. */
+/** Placeholders, because the console has neither the host of the API nor the value of a key. */
 const ADDRESS = 'https://YOUR-HOST/v1';
 const KEY = 'YOUR_API_KEY';
 
@@ -63,7 +63,10 @@ with urllib.request.urlopen(request, timeout=10) as response:
 
 const indented = (text: string): string => text.replaceAll('\n', '\n  ');
 
-/** Formats a JSON value as Python. Strings are the same; `null`, `true` and `false` differ. */
+/**
+ * Formats a JSON value as Python. Strings look the same in both languages; `null`, `true` and
+ * `false` differ.
+ */
 function pythonOf(value: unknown): string {
   if (value === null) return 'None';
   if (typeof value === 'boolean') return value ? 'True' : 'False';

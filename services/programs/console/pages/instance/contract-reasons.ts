@@ -14,7 +14,7 @@ type ReasonedActions = {
   readonly left: readonly Reasoned[];
 };
 
-/** Maximum modes named in a reason. */
+/** Maximum number of modes that a reason names. */
 const NAMED_MODES_MAX = 2;
 
 /** Highest and lowest possible energy band. The band depends on past energy (hysteresis). */
@@ -77,7 +77,10 @@ function conditionsOf({ snapshot }: Report): { readonly stress: number; readonly
   return { stress, bands: { highest: bandOf(energy), lowest: energyBandAfter(energy, 0) } };
 }
 
-/** Modes with the largest weight for (1) or against (-1) an action, with their strengths. */
+/**
+ * Text with the modes that speak most for an action (`sign` 1) or against it (`sign` -1), and the
+ * strengths of these modes.
+ */
 function leaningOf(action: number, { snapshot }: Report, sign: 1 | -1): string {
   return valuesOf(snapshot.mode_strengths)
     .map((strength, mode) => ({
@@ -92,7 +95,7 @@ function leaningOf(action: number, { snapshot }: Report, sign: 1 | -1): string {
     .join(' and ');
 }
 
-/** Other terms of a contract, each with the rule behind it. */
+/** Returns the other terms of a contract, each with the rule that sets the term. */
 export function manner({ contract, drift, snapshot }: Report): readonly Reasoned[] {
   const { decision_style: style, recovery_profile: recovery } = contract;
   const { stress_state: stress } = snapshot;

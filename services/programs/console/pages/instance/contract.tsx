@@ -8,7 +8,10 @@ type ContractProps = {
   readonly model: string | undefined;
 };
 
-/** Contract of the instance: allowed and forbidden actions, each with the rule behind it. */
+/**
+ * Contract of the instance: allowed and forbidden actions, each with the rule that allows or
+ * forbids the action.
+ */
 export function ContractCard({ report, model = '1.0' }: ContractProps) {
   return (
     <section class="card" aria-labelledby="contract">
@@ -44,9 +47,9 @@ function ContractTable({ report, isHeld }: { readonly report: Report; readonly i
         <Actions title="Left to you" sign="is-quiet" of={left} />
         <Actions title="Manner and recovery" sign="is-quiet" of={manner(report)} />
         <p class="quiet">
-          A mode leads with at least 25 % and 60 % of the strongest mode. A suppressed mode is at
-          least 0.4 standard deviations below its set-point, or gets little attention under the
-          current stress.
+          A leading mode has a strength of at least 25 %, and at least 60 % of the strength of the
+          strongest mode. A suppressed mode is at least 0.4 standard deviations below its set-point,
+          or gets little attention under the current stress.
         </p>
       </details>
     </>

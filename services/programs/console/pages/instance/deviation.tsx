@@ -6,7 +6,9 @@ import { levelText, localTime, numberText } from '#pages/parts/format';
 /** Deviation at full bar length, in standard deviations. Larger deviations are rare. */
 const BAR_Z_MAX = 6;
 
-/** Deviation from which a single mode is outside the band (model 3.1). */
+/**
+ * Minimum deviation at which a single mode is outside the band, in standard deviations (model 3.1).
+ */
 const SINGLE_LIMIT = 2.6901;
 
 type DeviationPartProps = {
@@ -79,7 +81,7 @@ export function DeviationPart({ title, level, at, isRolledBack, deviation }: Dev
   );
 }
 
-/** Bar from the center. Bars to the right are above the set-point. */
+/** Bar that starts at the center. A bar to the right shows a value above the set-point. */
 function Bar({ z }: { readonly z: number }) {
   const length = (Math.min(Math.abs(z), BAR_Z_MAX) / BAR_Z_MAX) * 50;
   const isOut = Math.abs(z) >= SINGLE_LIMIT;
@@ -107,10 +109,13 @@ const signed = (value: number): string => `${value > 0 ? '+' : ''}${value.toFixe
 /** Drift event on the x axis of a chart. */
 export type DriftMark = { readonly x: number; readonly level: string };
 
-/** Maximum marks shown: the newest. More would overlap. */
+/** Maximum number of marks. Only the newest marks are shown, because more marks would overlap. */
 const MARKS_MAX = 100;
 
-/** Width of a mark with its level, in pixels. Closer marks have no level. */
+/**
+ * Width of a mark with its level, in pixels. If any two marks are closer, all marks are shown
+ * without levels.
+ */
 const MARK_PX = 26;
 
 type DriftMarksProps = {

@@ -1,7 +1,7 @@
 import type { DriftEvent, Report, Strengths } from '#pages/instances/answers';
 
 /**
- * `GET /api/instances/:id/history` row. `generation` is present only if all generations are
+ * Row of `GET /api/instances/:id/history`. `generation` is present only if all generations are
  * requested.
  */
 export type HistoryRow = {
@@ -28,7 +28,7 @@ export type FollowedState = Report & {
 
 /** Event of a stream. `ordinal` counts observations since the instance was created. */
 export type InstanceEvent =
-  /** A connection was opened, or reopened after the last event. */
+  /** The connection was opened. A reopened connection continues after the last event. */
   | { readonly kind: 'opened' }
   | { readonly kind: 'state'; readonly ordinal: number; readonly report: FollowedState }
   | {

@@ -1,12 +1,12 @@
 import type { HistoryRow } from '#pages/instance/events';
 
 /**
- * Maximum height of a scrolled list, in pixels. Browsers draw nothing beyond 17 million. A longer
- * list scrolls by several rows per pixel.
+ * Maximum height of a scrolled list, in pixels. Browsers draw nothing beyond about 17 million
+ * pixels. In a longer list, scrolling by one pixel moves several rows.
  */
 const SCROLL_PX_MAX = 10_000_000;
 
-/** Maximum cached rows: a few pages in both directions. */
+/** Maximum number of cached rows. Holds a few pages before and after the visible rows. */
 const KEPT_ROWS_MAX = 4_000;
 
 /** Geometry of a scrolled list with equally high rows. */
@@ -15,7 +15,7 @@ export type ScrolledList = {
   readonly rowPx: number;
   /** Height of the viewport including the table head, in pixels. */
   readonly viewPx: number;
-  /** Visible rows. */
+  /** Number of visible rows. */
   readonly shown: number;
 };
 

@@ -14,7 +14,7 @@ import { Dialog } from '#view/parts/dialog';
 import { Empty, RefusalNotice, Skeleton } from '#view/parts/notice';
 import { TimeText } from '#view/parts/text';
 
-/** History of the present generation, newest first, with any length. */
+/** History of the present generation, newest first. The number of rows is not limited. */
 export function HistoryPart({ id, view }: { readonly id: string; readonly view: InstanceView }) {
   const history = useHistory(id, view);
   const [open, setOpen] = useState<HistoryRow | undefined>();
@@ -82,14 +82,14 @@ type HistoryTableProps = {
 
 /**
  * Virtualized table: only visible rows are in the document. The scroll height covers all rows, up
- * to the browsers' limit. Arrow and page keys move by rows in any case.
+ * to the browsers' limit. Arrow and page keys always move by whole rows, also beyond that limit.
  */
 function HistoryTable({ history, onContext }: HistoryTableProps) {
   const { list, first, newer } = history;
   const { box, body, onScroll, moveTo } = useScrolling(history);
   const count = Math.min(list.shown, list.rows - first);
   const onKeyDown = (event: KeyboardEvent) => {
-    // Keys pressed in a row belong to the focused element.
+    // The focused element inside a row handles its own keys.
     const next = event.target === box.current ? rowAfterKey(event.key, first, list) : undefined;
     if (next === undefined) return;
     event.preventDefault();
@@ -140,7 +140,7 @@ function HistoryTable({ history, onContext }: HistoryTableProps) {
 function useScrolling({ list, first, scrollTo, setSizes }: History) {
   const box = useRef<HTMLElement>(null);
   const body = useRef<HTMLTableSectionElement>(null);
-  /** Last scroll position set by code. Its scroll event is ignored. */
+  /** Last scroll position that this code set. The scroll event for this position is ignored. */
   const own = useRef(-1);
   useEffect(() => {
     // Row heights change with the font and the width.
@@ -232,7 +232,7 @@ function Row({
   );
 }
 
-/** Maximum rows in the table. */
+/** Maximum number of rows in the table of a chart's points. */
 const ROWS_MAX = 50;
 
 type PointsTableProps = {

@@ -1,6 +1,6 @@
 import { MODES, type Report } from '#pages/instances/answers';
 
-/** A line of a chart: its value in a state, and its style. */
+/** A line of a chart: its style, and a function that reads its value from a report. */
 type Line = {
   readonly name: string;
   /** Class with the color in the stylesheet. */
@@ -50,7 +50,7 @@ export function columnsOf(points: readonly ChartPoint[]): [number[], ...number[]
 /** Part of the x axis with a constant stress level. */
 type StressStretch = { readonly from: number; readonly to: number; readonly state: string };
 
-/** Stress band of a chart. A state lasts from its observation to the next. */
+/** Returns the stress band of a chart. Each state lasts until the next observation. */
 export function stressBandOf(points: readonly ChartPoint[]): readonly StressStretch[] {
   const stretches: StressStretch[] = [];
   for (const [index, { x, report }] of points.entries()) {

@@ -10,13 +10,13 @@ export type LiveModel = {
   readonly now: () => InstanceView['now'];
   readonly status: ReadonlySignal<StreamStatus>;
   readonly isPaused: ReadonlySignal<boolean>;
-  /** Pauses rendering. Events are still applied. */
+  /** Pauses or continues rendering. Events are applied during a pause, too. */
   readonly pause: (isPaused: boolean) => void;
 };
 
 /**
- * Minimum interval between two renders, in milliseconds. Twenty per second look smooth, and a
- * render takes most of a frame.
+ * Minimum interval between two renders, in milliseconds. Twenty renders per second look smooth, and
+ * a render takes most of the time of a frame.
  */
 const DRAW_MS_MIN = 50;
 
@@ -38,7 +38,7 @@ function makeModel(): LiveModel & { readonly follow: (id: string) => () => void 
   let frame: number | undefined;
   let drawnAtMs = Number.NEGATIVE_INFINITY;
   const draw = (nowMs: number) => {
-    // Frames between two renders stay free for the browser.
+    // Skips frames until the minimum interval has passed, so that the browser can do other work.
     if (nowMs - drawnAtMs < DRAW_MS_MIN) {
       frame = requestAnimationFrame(draw);
       return;

@@ -2,8 +2,8 @@ import type { FollowedState, HistoryRow, InstanceEvent } from '#pages/instance/e
 import type { DriftEvent, Report } from '#pages/instances/answers';
 
 /**
- * Maximum observations, and maximum states, that a page keeps. A chart cannot show more; the
- * history table can.
+ * Maximum number of observations, and of states, that a page keeps. This limits the charts, but not
+ * the history table.
  */
 export const KEPT_MAX = 2_000;
 
@@ -26,13 +26,15 @@ type LivePoint = {
 export type InstanceView = {
   /** The newest state. */
   readonly now: FollowedState | undefined;
-  /** Undefined until an event names the generation. */
+  /** Undefined until an event contains the generation. */
   readonly generation: number | undefined;
-  /** Oldest first, at most `KEPT_MAX` each. */
+  /** States, oldest first, at most `KEPT_MAX`. */
   readonly points: readonly LivePoint[];
+  /** Observations, oldest first, at most `KEPT_MAX`. */
   readonly cycles: readonly LiveCycle[];
-  /** Observations and states since the page was opened, including dropped items. */
+  /** Number of observations since the page was opened, including dropped observations. */
   readonly cycleCount: number;
+  /** Number of states since the page was opened, including dropped states. */
   readonly stateCount: number;
   /** Observations that the service had already deleted, so the page missed them. */
   readonly gap: { readonly from: number; readonly to: number } | undefined;
@@ -54,7 +56,10 @@ export class LiveInstance {
   #gap: InstanceView['gap'];
   #isDeleted = false;
   #isResuming = false;
-  /** State received before its observations, as happens after a reconnect. */
+  /**
+   * State that arrived before its observation. After a reconnect, the service sends the state
+   * first.
+   */
   #early: Report | undefined;
 
   /** Applies the next event of the stream. */
@@ -119,13 +124,19 @@ export class LiveInstance {
     this.#place({ ordinal, at: observation.timestamp, report: this.#early });
   }
 
-  /** Starts a new generation, to which an early state belongs. Cycle numbers restart. */
+  /**
+   * Starts a new generation, in which cycle numbers restart. An early state belongs to the newest
+   * generation. If the state was placed at the same cycle of an older generation, removes that
+   * point.
+   */
   #begin(generation: number): void {
     this.#generation = generation;
     if (this.#points.at(-1)?.report === this.#early) this.#points.pop();
   }
 
-  /** A second state of the same cycle replaces the first: the instance was renamed. */
+  /**
+   * Adds a state. A second state of the same cycle, for example after a rename, replaces the first.
+   */
   #place(point: LivePoint): void {
     const last = this.#points.at(-1);
     const isSame =

@@ -43,13 +43,14 @@ async function begin(id: string): Promise<Begun> {
     instanceApi.personas(),
     instanceCalls.history(id, newest),
   ]);
-  // The history does not show a reset without later observations.
+  // If the cycles differ, a reset followed the newest observation. The history does not show the
+  // new generation before its first observation.
   const [row] = history.data;
   const generation = row?.cycle === instance.cycle_count ? row.generation : undefined;
   return { instance, personas, generation };
 }
 
-/** Page content. Parts that do not depend on the stream are not rendered with each event. */
+/** Page content. A stream event renders only the parts that depend on the stream. */
 function Followed({ begun: { instance, personas, generation } }: { readonly begun: Begun }) {
   const live = useLiveInstance(instance.id);
   const isDeleted = useComputed(() => live.view.value.isDeleted);

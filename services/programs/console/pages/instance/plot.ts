@@ -1,14 +1,17 @@
 import uPlot from 'uplot';
 import { type ChartPoint, columnsOf, LINES, stressBandOf, xRangeOf } from '#pages/instance/lines';
 
-/** Space to the left, outside the plot, in pixels. Drift marks below use the same offset. */
+/**
+ * Width of the space to the left of the plot, in pixels. The drift marks below the chart use the
+ * same offset.
+ */
 export const PLOT_LEFT_PX = 52;
-/** Space to the right, outside the plot, in pixels. */
+/** Width of the space to the right of the plot, in pixels. */
 export const PLOT_RIGHT_PX = 14;
 
 const HEIGHT_PX = 280;
 
-/** A chart in the document, until disposed. */
+/** A chart in the document. Disposing the object removes the chart. */
 export type Plot = Disposable & {
   readonly show: (points: readonly ChartPoint[]) => void;
   readonly setShown: (line: number, isShown: boolean) => void;
@@ -18,8 +21,9 @@ export type Plot = Disposable & {
 };
 
 /**
- * Creates a line chart above the stress band in an element. The classes of `LINES` select the
- * colors in the stylesheet. Calls `onPoint` with the index of the point below the pointer.
+ * Creates a line chart in an element, with the stress band as the background. The classes of
+ * `LINES` select the colors in the stylesheet. Calls `onPoint` with the index of the point below
+ * the pointer, or with undefined.
  */
 export function makePlot(into: HTMLElement, onPoint: (index: number | undefined) => void): Plot {
   let points: readonly ChartPoint[] = [];
@@ -68,7 +72,9 @@ export function makePlot(into: HTMLElement, onPoint: (index: number | undefined)
   };
 }
 
-/** Whole steps only: observations are counted. */
+/**
+ * Possible distances between ticks. They are whole numbers, because the axis counts observations.
+ */
 const WHOLE_STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000];
 
 const percent = (share: number): string => `${Math.round(share * 100)} %`;

@@ -3,10 +3,9 @@ import { instanceApi } from '#pages/instances/api';
 import { idIn, Refused } from '#pages/shell/api';
 import { refreshMe } from '#pages/shell/session';
 
-/**
- * First and maximum pause before a refused stream is reopened, in milliseconds. The pause doubles.
- */
+/** First pause before a refused stream is reopened, in milliseconds. Doubles after each refusal. */
 const AGAIN_MS_MIN = 1_000;
+/** Maximum pause before a refused stream is reopened, in milliseconds. */
 const AGAIN_MS_MAX = 15_000;
 
 /**
@@ -26,11 +25,12 @@ type Listeners = {
 };
 
 /**
- * Event stream of an instance, until disposed. The browser itself resumes a stream that ends. This
- * class reopens a refused stream, after a check that the session is valid and the instance exists.
+ * Event stream of an instance, until disposed. If the connection ends, the browser itself resumes
+ * the stream. This class reopens a refused stream, after a check that the session is valid and the
+ * instance exists.
  *
  * A browser has six connections to a console for all tabs. Therefore a hidden tab closes its
- * stream, and resumes after the last event when shown.
+ * stream. When the tab is shown again, the stream resumes after the last event.
  */
 export class InstanceStream implements Disposable {
   readonly #id: string;
@@ -112,7 +112,7 @@ export class InstanceStream implements Disposable {
       await refreshMe();
       refusal = refused === this.#source ? await this.#refusal() : undefined;
     }
-    // The stream was closed or hidden meanwhile.
+    // The stream was disposed, or the tab was hidden, during the request.
     if (refused !== this.#source) return;
     if (refusal === 'not_found') {
       this.#listeners.onEvent({ kind: 'deleted' });

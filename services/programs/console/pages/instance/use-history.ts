@@ -5,16 +5,16 @@ import { HistoryRows, lastFirstRow, type ScrolledList } from '#pages/instance/hi
 import type { InstanceView } from '#pages/instance/live';
 import { Refused } from '#pages/shell/api';
 
-/** Rows per request: the visible rows and the rows that scrolling shows next. */
+/** Number of rows per request: the visible rows, and the rows that scrolling shows next. */
 const LOAD_ROWS = 200;
 
 /** Pause in scrolling before rows are requested, in milliseconds. Too short to notice. */
 const REST_MS = 80;
 
-/** Maximum requests for the same row, which retention may have deleted. */
-const TRIES_MAX = 3;
+/** Maximum number of requests for the same row. Retention may have deleted the row. */
+const ATTEMPTS_MAX = 3;
 
-/** Visible rows. */
+/** Number of visible rows. */
 const SHOWN_ROWS = 12;
 
 /** Measured heights of row and viewport. */
@@ -42,7 +42,7 @@ export type History = {
   readonly retry: () => void;
 };
 
-/** Newest cycle and number of stored rows, according to an answer. */
+/** Newest cycle and number of stored rows, according to the last answer. */
 type Extent = { readonly newest: number; readonly total: number };
 
 /**
@@ -71,8 +71,8 @@ export function useHistory(id: string, view: InstanceView): History {
     const query = { offset, limit: LOAD_ROWS, generation: 'current' } as const;
     const { data, pagination } = await instanceCalls.history(id, query);
     rows.add(data);
-    // Newer observations may exist than this page has received, and retention may have deleted old
-    // observations.
+    // The answer may have newer observations than the stream, and retention may have deleted old
+    // observations. Therefore the extent comes from the answer.
     const newestThen = data[0] === undefined ? newest : data[0].cycle + offset;
     setExtent({ newest: newestThen, total: pagination.total });
   });
@@ -86,8 +86,8 @@ export function useHistory(id: string, view: InstanceView): History {
 }
 
 /**
- * Debounced loader: calls `load` for the wanted cycle until the cycle is loaded, or `TRIES_MAX` is
- * reached.
+ * Calls `load` for the wanted cycle, after a pause of `REST_MS`. Stops after `ATTEMPTS_MAX` calls for
+ * the same cycle.
  */
 function useLoading(wanted: number | undefined, load: (cycle: number) => Promise<void>) {
   const [refusal, setRefusal] = useState<Refused | undefined>();
@@ -111,7 +111,7 @@ function useLoading(wanted: number | undefined, load: (cycle: number) => Promise
   };
   useEffect(() => {
     const { cycle, times } = tried.current;
-    const isVain = cycle === wanted && times >= TRIES_MAX;
+    const isVain = cycle === wanted && times >= ATTEMPTS_MAX;
     if (wanted === undefined || refusal !== undefined || isVain) return undefined;
     const timer = setTimeout(() => void run(wanted), REST_MS);
     return () => clearTimeout(timer);

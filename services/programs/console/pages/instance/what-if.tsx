@@ -22,13 +22,13 @@ const FIRST: Row = {
   texts: { mode_target: 'ASSERTION', signal_strength: '0.9', confidence: '1' },
 };
 
-/** Simulates observations on a copy of the instance, which is then discarded. */
+/** Simulates observations on a copy of the instance. The copy is then discarded. */
 export function WhatIfPanel({
   id,
   now,
 }: {
   readonly id: string;
-  /** Returns the present state, the first point of the chart. */
+  /** Returns the present state. The chart starts with this state. */
   readonly now: () => Report | undefined;
 }) {
   const [rows, setRows] = useState<readonly Row[]>([FIRST]);
@@ -145,7 +145,7 @@ function ObservationRow({
   );
 }
 
-/** Chart of the simulated states. A mark selects the drift of its step. */
+/** Chart of the simulated states. If a mark is selected, the drift of its step is shown. */
 function Outcome({ before, after }: States) {
   const [chosen, setChosen] = useState<number | undefined>();
   const first = before === undefined ? [] : [{ x: 0, at: undefined, report: before }];

@@ -15,7 +15,7 @@ type ModeKey = (typeof MODES)[number][0];
 /** A value from 0 to 1 for each mode. */
 export type Strengths = Readonly<Record<ModeKey, number>>;
 
-/** `GET /api/instances` row. */
+/** Row of `GET /api/instances`. */
 export type ListedInstance = {
   readonly id: string;
   readonly name: string;
@@ -25,7 +25,7 @@ export type ListedInstance = {
   readonly energy_level: number;
 };
 
-/** `GET /api/instances`. */
+/** Answer of `GET /api/instances`. */
 export type InstanceList = {
   readonly data: readonly ListedInstance[];
   readonly pagination: {
@@ -36,7 +36,7 @@ export type InstanceList = {
   };
 };
 
-/** `GET /api/instances/:id`. */
+/** Answer of `GET /api/instances/:id`. */
 export type Instance = ListedInstance & {
   readonly updated_at: string;
   readonly stress_state: string;
@@ -76,7 +76,7 @@ type DecisionStyle = {
   readonly commitment_threshold: string;
 };
 
-/** `GET /api/instances/:id/contract`: rules for the instance's present behavior. */
+/** Answer of `GET /api/instances/:id/contract`: rules for the instance's present behavior. */
 export type Contract = {
   readonly dominant_modes: readonly string[];
   readonly suppressed_modes: readonly string[];
@@ -92,7 +92,7 @@ export type Contract = {
   };
 };
 
-/** Distance of behavior from the instance's normal behavior. */
+/** Level of the difference between the behavior of an instance and its normal behavior. */
 type DriftLevel = 'D0' | 'D1' | 'D2' | 'D3';
 
 /** Evidence for a drift level (model 3.6). */
@@ -119,14 +119,16 @@ export type Deviation = {
   readonly composite: string | null;
 };
 
-/** Answer to an observation, and first event of a stream. */
+/**
+ * State, contract and drift after a cycle. Answer to an observation, and first event of a stream.
+ */
 export type Report = {
   readonly snapshot: Snapshot;
   readonly contract: Contract;
   readonly drift: { readonly level: DriftLevel; readonly deviation: Deviation };
 };
 
-/** `GET /api/instances/:id/drift` row, one for each cycle with a level other than `D0`. */
+/** Row of `GET /api/instances/:id/drift`, one for each cycle with a level other than `D0`. */
 export type DriftEvent = {
   readonly cycle: number;
   readonly drift_level: DriftLevel;
@@ -136,7 +138,7 @@ export type DriftEvent = {
   readonly timestamp: string;
 };
 
-/** `GET /api/personas` row. */
+/** Row of `GET /api/personas`. */
 export type Persona = {
   readonly id: string;
   readonly name: string;
@@ -147,7 +149,7 @@ export type Persona = {
   readonly decision_style: DecisionStyle;
 };
 
-/** `GET /api/test/questions`. */
+/** Answer of `GET /api/test/questions`. */
 export type Questionnaire = {
   readonly test_id: string;
   readonly version: string;
@@ -165,7 +167,7 @@ export type Questionnaire = {
   }[];
 };
 
-/** `POST /api/test/submit`. */
+/** Answer of `POST /api/test/submit`. */
 export type TestResult = {
   readonly version: string;
   readonly mode_strengths: Strengths;

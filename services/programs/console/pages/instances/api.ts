@@ -14,16 +14,19 @@ import { get, idIn, post, send } from '#pages/shell/api';
 /** An answer to one question of the personality test. */
 type TestAnswer = { readonly question_id: string; readonly value: number };
 
-/** Calls about instances, with the requests and answers of `/v1`. They throw `Refused`. */
+/**
+ * Calls about instances. Requests and answers are the same as under `/v1`. A refused call throws
+ * `Refused`.
+ */
 export const instanceApi = {
   list: (query: URLSearchParams) => send<InstanceList>('GET', `/instances?${query}`),
-  /** Idempotent: a retry with the same key creates no second instance. */
+  /** Creates an instance. A retry with the same idempotency key creates no second instance. */
   create: (wanted: InstanceWanted, idempotencyKey: string) =>
     post<{ readonly id: string }>('/instances', wanted, { 'idempotency-key': idempotencyKey }),
   instance: (id: string) => get<Instance>(`/instances/${idIn(id)}`),
   /**
-   * Checks whether the instance can be read, and throws `Refused` otherwise. Unattended: does not
-   * extend the session.
+   * Checks whether the instance can be read, and throws `Refused` otherwise. This call does not
+   * extend the session, because no person started the call.
    */
   look: (id: string) =>
     send('GET', `/instances/${idIn(id)}`, undefined, { 'x-unattended': 'true' }),

@@ -9,7 +9,10 @@ import { RefusalNotice, sentence, WhenLoaded } from '#view/parts/notice';
 import { ModeBars } from '#view/parts/radar';
 import { Link, navigate, Page } from '#view/shell/router';
 
-/** Page that creates an instance, neutral or from a persona. Links to the personality test. */
+/**
+ * Page that creates an instance. The initial state is neutral or comes from a persona. The page
+ * also links to the personality test.
+ */
 export function CreateInstancePage() {
   const personas = useLoaded(instanceApi.personas);
   const known = personas.loaded.kind === 'ready' ? personas.loaded.value : [];

@@ -18,7 +18,10 @@ import { Empty, WhenLoaded } from '#view/parts/notice';
 import { Pager, SelectedBar } from '#view/parts/pager';
 import { here, Link, navigate, Page } from '#view/shell/router';
 
-/** List of the account's instances: search, order, pages, and selection of two to compare. */
+/**
+ * List of the account's instances, with search, order and pages. Two instances can be selected for
+ * a comparison.
+ */
 export function InstancesPage({ query }: { readonly query: string }) {
   const view = viewOf(query);
   const [selected, setSelected] = useState<readonly ListedInstance[]>([]);
@@ -129,7 +132,7 @@ function NoRows({ of: { view, pagination } }: { readonly of: Shown }) {
  */
 const PAUSE_MS = 250;
 
-/** Address of the current view with a change, from the first page. */
+/** Returns the address of the current view with a change. The new view starts at the first page. */
 const changed = (change: Partial<ListView>): string =>
   listAddress({ ...viewOf(here.value.query), ...change, offset: 0 });
 

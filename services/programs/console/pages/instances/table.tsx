@@ -62,7 +62,7 @@ function Row({
 }: {
   readonly of: ListedInstance;
   readonly isSelected: boolean;
-  /** Whether the maximum of other rows is selected. */
+  /** Whether the maximum number of instances is selected without this row. */
   readonly isFull: boolean;
   readonly onSelect: (isSelected: boolean) => void;
 }) {

@@ -1,7 +1,7 @@
 import { counted, numberText } from '#pages/parts/format';
 import type { UsageMonth } from '#pages/shell/answers';
 
-/** Chart height in its own units. The width is one unit per day. */
+/** Height of the picture, in units of the picture. A day is one unit wide. */
 const HEIGHT = 100;
 
 /** Share of a day's width that the bar fills. */

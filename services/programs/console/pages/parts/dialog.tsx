@@ -7,12 +7,15 @@ import { RefusalNotice } from '#view/parts/notice';
 type DialogProps = {
   readonly title: string;
   readonly onClose: () => void;
-  /** Escape does not close the dialog: its content is shown only once. */
+  /** If true, Escape does not close the dialog, because its content is shown only once. */
   readonly isFirm?: boolean;
   readonly children: ComponentChildren;
 };
 
-/** Modal dialog, open while mounted. Returns the focus when it closes. */
+/**
+ * Modal dialog, open while mounted. When the dialog closes, the focus returns to the previous
+ * element.
+ */
 export function Dialog({ title, onClose, isFirm = false, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const isOver = useRef(false);

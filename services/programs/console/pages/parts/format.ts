@@ -1,4 +1,4 @@
-/** Page time format: viewer's zone, to the minute. */
+/** Time format of the pages: in the viewer's time zone, to the minute. */
 const TO_THE_MINUTE = new Intl.DateTimeFormat('en-GB', {
   ...{ day: 'numeric', month: 'short', year: 'numeric' },
   ...{ hour: '2-digit', minute: '2-digit', hourCycle: 'h23' },
@@ -83,7 +83,10 @@ export function inWords(name: string): string {
   return name.replaceAll('_', ' ');
 }
 
-/** Short name of a `User-Agent`, for example `Firefox on Linux`. Unknown agents are cut. */
+/**
+ * Short name of a `User-Agent`, for example `Firefox on Linux`. An unknown agent is cut to
+ * `CLIENT_LENGTH_MAX`.
+ */
 export function browserName(client: string): string {
   const browser = BROWSERS.find(([sign]) => client.includes(sign))?.[1];
   const system = SYSTEMS.find(([sign]) => client.includes(sign))?.[1];
@@ -94,7 +97,10 @@ export function browserName(client: string): string {
 /** Maximum length for an unknown agent, in UTF-16 units, to fit a table. */
 const CLIENT_LENGTH_MAX = 40;
 
-/** The first match counts: Edge and Opera also contain Chrome, and Chrome contains Safari. */
+/**
+ * Browsers by a text in their `User-Agent`. The order matters, because Edge and Opera also contain
+ * `Chrome`, and Chrome contains `Safari`.
+ */
 const BROWSERS = [
   ['Edg/', 'Edge'],
   ['OPR/', 'Opera'],

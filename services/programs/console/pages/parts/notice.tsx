@@ -82,7 +82,7 @@ export function Empty({
   );
 }
 
-/** Next steps by refusal reason, for refusals whose message has none. */
+/** Next steps by refusal reason, for refusals whose message contains no next step. */
 const ADVICE: Readonly<Record<string, string>> = {
   instance_limit: 'Delete an unused instance, or change to a larger plan.',
 };

@@ -24,8 +24,8 @@ export function radarPoint(index: number, count: number, share: number): RadarPo
 }
 
 /**
- * Corners of the shape for `values` on `count` axes. Missing values count as 0. Set-points can lie
- * slightly outside 0 to 1 (model 1) and are clamped.
+ * Corners of the shape for `values` on `count` axes. A missing value is drawn as 0. Values are
+ * clamped to 0 to 1, because set-points can be slightly outside this range (model 1).
  */
 export function radarCorners(values: readonly number[], count: number): RadarPoint[] {
   return Array.from({ length: count }, (_, index) =>

@@ -8,7 +8,7 @@ import {
   radarPoint,
 } from '#pages/parts/radar-shape';
 
-/** Series kind. Each has its own color and dash pattern. */
+/** Kind of a series. Each kind has its own color and dash pattern. */
 type RadarKind = 'now' | 'set-point' | 'stable' | 'persona' | 'first' | 'second';
 
 /** One shape: a value from 0 to 1 for each axis, in order. */

@@ -5,7 +5,10 @@ const RADIUS = 42;
 
 const LENGTH = 2 * Math.PI * RADIUS;
 
-/** Shares from which the ring shows a warning, and shows nearly full. */
+/**
+ * Minimum shares at which the ring changes its style: `high` is a warning, `full` means nearly
+ * full.
+ */
 const LEVELS = { high: 0.8, full: 0.95 } as const;
 
 /** Ring chart of a share. `label` is the text alternative, with numbers. */

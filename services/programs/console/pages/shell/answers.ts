@@ -15,7 +15,10 @@ export const ROLES = ['owner', 'developer', 'billing', 'viewer'] as const;
 /** Member role. */
 export type Role = (typeof ROLES)[number];
 
-/** `GET /api/me`: the signed-in user, the selected account, and the user's permissions there. */
+/**
+ * Answer of `GET /api/me`: the signed-in user, the selected account, and the user's permissions
+ * there.
+ */
 export type Me = {
   readonly user: {
     readonly id: string;
@@ -31,13 +34,13 @@ export type Me = {
   readonly session: { readonly id: string; readonly expires_at: string };
 };
 
-/** `GET /api/accounts` row. */
+/** Row of `GET /api/accounts`. */
 export type OwnAccount = { readonly id: string; readonly name: string | null; readonly role: Role };
 
 /** Next step of a sign-in. */
 export type SignInState = { readonly state: 'signed_in' | 'second_factor' };
 
-/** `GET /api/sessions` row. */
+/** Row of `GET /api/sessions`. */
 export type SessionView = {
   readonly id: string;
   readonly is_current: boolean;
@@ -48,7 +51,7 @@ export type SessionView = {
   readonly authenticated_by: string;
 };
 
-/** Pending second factor's secret, shown once. */
+/** Secret of a second factor that is not confirmed yet. Shown only once. */
 export type Enrolment = { readonly secret: string; readonly uri: string };
 
 /** New recovery codes, shown once. */
@@ -79,14 +82,14 @@ export type Left = {
   readonly keys: readonly KeyView[];
 };
 
-/** `GET /api/members`. */
+/** Answer of `GET /api/members`. */
 export type People = {
   readonly members: readonly Member[];
   readonly invitations: readonly Invitation[];
 };
 
 /**
- * `GET /api/keys` row. Unknown scopes, statuses and hints of later releases are shown unchanged.
+ * Row of `GET /api/keys`. Unknown scopes, statuses and hints of later releases are shown unchanged.
  */
 export type KeyView = {
   readonly id: string;
@@ -137,15 +140,15 @@ export type AuditLine = {
   readonly after?: Readonly<Record<string, unknown>>;
 };
 
-/** `GET /api/audit`, newest first. */
+/** Answer of `GET /api/audit`, newest lines first. */
 export type AuditPage = {
   readonly data: readonly AuditLine[];
   readonly pagination: { readonly limit: number; readonly next_cursor: string | null };
 };
 
-/** `GET /api/usage`. */
+/** Answer of `GET /api/usage`. */
 export type Usage = {
-  /** Absent: the page then shows only the limits. */
+  /** If absent, the page shows only the limits. */
   readonly plan?: string;
   readonly requests_per_minute: number;
   readonly requests_in_window: number;
@@ -158,14 +161,14 @@ export type Usage = {
   /** Linear forecast of the month. Absent if there is too little data. */
   readonly forecast?: {
     readonly cycles: number;
-    /** Time when the quota will be used up. Absent if not within this month. */
+    /** Time when the quota will be used up. Absent if this time is not within the month. */
     readonly used_up_at?: string;
   };
 };
 
-/** `GET /api/usage/months` row, present month first. Its days end today. */
+/** Row of `GET /api/usage/months`, present month first. The days of the present month end today. */
 export type UsageMonth = {
-  /** `2026-01`. */
+  /** For example `2026-01`. */
   readonly month: string;
   readonly cycles: number;
   readonly days: readonly { readonly date: string; readonly cycles: number }[];
@@ -178,15 +181,15 @@ export type UsageMonth = {
   readonly other_cycles: number;
 };
 
-/** `GET /api/usage/instances`: the present month. */
+/** Answer of `GET /api/usage/instances`, for the present month. */
 export type InstanceUsage = {
-  /** `2026-01`. */
+  /** For example `2026-01`. */
   readonly month: string;
   /** Time when the search ran. */
   readonly as_of: string;
   /** Cycles of the whole month. */
   readonly cycles: number;
-  /** At most 20 instances, by descending cycles. */
+  /** At most 20 instances, sorted by descending cycles. */
   readonly instances: readonly {
     readonly id: string;
     readonly name: string;
@@ -195,24 +198,24 @@ export type InstanceUsage = {
   /** Cycles of all other instances. */
   readonly other_cycles: number;
   readonly instances_total: number;
-  /** Number of inspected instances. */
+  /** Number of instances in the listing. The search read no other instances. */
   readonly instances_listed: number;
   /** Whether no other instance has more cycles. */
   readonly is_complete: boolean;
 };
 
-/** `GET /api/billing`. */
+/** Answer of `GET /api/billing`. */
 export type Billing = {
   /** Absent if no payment provider is configured. */
   readonly provider?: string;
   readonly plan: string;
   readonly next_plan?: { readonly plan: string; readonly at: string };
-  /** Active subscription, or the last subscription. */
+  /** The active subscription. If no subscription is active, the last one. */
   readonly subscription?: {
     readonly plan: string;
     readonly status: string;
     readonly period_ends_at: string;
-    /** End of a cancelled subscription. Absent if it renews. */
+    /** End of a cancelled subscription. Absent if the subscription renews. */
     readonly ends_at?: string;
     readonly payment_failed_at?: string;
     /** Time until which the plan is kept despite failed payments. */

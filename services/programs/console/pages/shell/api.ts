@@ -55,7 +55,7 @@ export class Refused extends Error {
 
 let sessionOver = (): void => {};
 
-/** Sets the callback for answers without a valid session. */
+/** Sets the function to call when an answer shows that the session is not valid. */
 export function onSessionOver(act: () => void): void {
   sessionOver = act;
 }
@@ -73,7 +73,7 @@ export async function send<Answer>(
   return (await exchange<Answer>(method, path, body, headers)).answer;
 }
 
-/** Like `send`, and also returns the headers. */
+/** Sends a request like `send`, and also returns the headers of the answer. */
 export async function exchange<Answer>(
   method: string,
   path: string,
@@ -93,7 +93,7 @@ export async function exchange<Answer>(
   };
   if (SESSION_OVER.includes(details?.reason ?? '')) sessionOver();
   const fallback = `The console answered with status ${response.status}.`;
-  // Only the form in seconds is parsed, which the console always sends.
+  // Parses only a number of seconds, because the console sends no other form.
   const wait = /^\d+$/.exec(response.headers.get('retry-after') ?? '')?.[0];
   throw new Refused(error ?? 'internal', message ?? fallback, {
     ...details,
@@ -149,7 +149,10 @@ export async function post<Data = void>(
 /** Escapes an id for a path. */
 export const idIn = (id: string) => encodeURIComponent(id);
 
-/** Calls of the console API, except calls about instances (`instanceApi`). They throw `Refused`. */
+/**
+ * Calls of the console API, except calls about instances (`instanceApi`). A refused call throws
+ * `Refused`.
+ */
 export const api = {
   me: () => get<Me>('/me'),
   accounts: () => get<readonly OwnAccount[]>('/accounts'),

@@ -48,7 +48,7 @@ export function App() {
     case 'second_factor':
       return <SecondFactorPage />;
     case 'signed_in':
-      // The key remounts everything when the account changes.
+      // If the account changes, the new key makes Preact create all pages again.
       return (
         <Layout key={now.me.account.id} me={now.me}>
           <Routed me={now.me} path={here.value.path} />

@@ -14,7 +14,8 @@ export type Loading<Value> = {
 };
 
 /**
- * Loads when the component mounts and when `of` changes. Answers to outdated requests are ignored.
+ * Loads a value when the component mounts and when `of` changes. Answers to outdated requests are
+ * ignored.
  */
 export function useLoaded<Value>(load: () => Promise<Value>, of = ''): Loading<Value> {
   const [loaded, setLoaded] = useState<Loaded<Value>>({ kind: 'loading' });
@@ -49,7 +50,7 @@ type Action<Args extends readonly unknown[]> = {
   readonly refusal: Refused | undefined;
 };
 
-/** Wraps `act`: ignores calls while it runs, and keeps the last refusal. */
+/** Wraps `act`. Calls during a run are ignored. `refusal` is the refusal of the last run. */
 export function useAction<Args extends readonly unknown[]>(
   act: (...args: Args) => Promise<unknown>,
 ): Action<Args> {
@@ -74,8 +75,8 @@ export function useAction<Args extends readonly unknown[]>(
 }
 
 /**
- * Converts an error to a refusal. Other errors are bugs and are also reported to the browser's
- * console.
+ * Returns a `Refused` unchanged. Any other error is a bug: it is reported to the browser's console
+ * and converted to a refusal.
  */
 function refusalIn(error: unknown): Refused {
   if (error instanceof Refused) return error;

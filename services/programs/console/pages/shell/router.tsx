@@ -5,7 +5,9 @@ import { useEffect, useRef } from 'preact/hooks';
 /** Location of the browser: path, and query with its `?`. */
 type Location = { readonly path: string; readonly query: string };
 
-/** Entry link, kept in memory only and removed from the address at once. */
+/**
+ * Entry link. The page keeps the link in memory only, and removes it from the address immediately.
+ */
 export type EntryLink = { readonly kind: 'set-up' | 'invitation'; readonly token: string };
 
 const ENTRY = /^#\/(set-up|invitation)\/([\w.]+)$/;
@@ -15,7 +17,7 @@ const current = (): Location => ({ path: location.pathname, query: location.sear
 /** Present location. */
 export const here = signal<Location>(current());
 
-/** Entry link that the browser was opened with, until used or dismissed. */
+/** Entry link that the page was opened with. Undefined after the link was used or dismissed. */
 export const entryLink = signal<EntryLink | undefined>(undefined);
 
 /** Follows browser navigation, and reads an entry link from the address. */
@@ -52,7 +54,9 @@ type LinkProps = {
   readonly children: ComponentChildren;
 };
 
-/** Client-side link. Modified clicks are left to the browser. */
+/**
+ * Client-side link. The browser handles clicks with a modifier key, for example to open a new tab.
+ */
 export function Link({ to, isCurrent = false, children, ...rest }: LinkProps) {
   const follow = (event: MouseEvent) => {
     if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return;

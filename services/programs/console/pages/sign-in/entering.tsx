@@ -140,7 +140,10 @@ function entered({ kind, token }: EntryLink, values: Values) {
     : api.acceptInvitation({ token, name, password, ...proof });
 }
 
-/** Sign-in with email and password. A sign-in returns to the page at this address. */
+/**
+ * Sign-in with email and password. After the sign-in, the console shows the page at the present
+ * address.
+ */
 export function SignInPage({ hasEnded }: { readonly hasEnded: boolean }) {
   const { run, isBusy, refusal } = useAction(async (values: Values) => {
     const { email = '', password = '', account_id: account = '' } = values;

@@ -14,7 +14,7 @@ type Open =
   | { readonly kind: 'scan'; readonly enrolment: Enrolment }
   | { readonly kind: 'codes'; readonly codes: readonly string[] };
 
-/** Second factor: set up, recovery codes, and removal. */
+/** Section that sets up or disables the second factor, and creates recovery codes. */
 export function SecondFactorPart() {
   const [open, setOpen] = useState<Open | undefined>();
   const now = session.value;

@@ -33,7 +33,7 @@ function PasswordPart() {
     <section class="card" aria-labelledby="password">
       <h2 id="password">Password</h2>
       <p class="quiet">A new password ends all your other sessions.</p>
-      {/* The key remounts the form after a change, which empties its fields. */}
+      {/* After a password change, a new key makes Preact create the form again with empty fields. */}
       <form key={changes} class="narrow" onSubmit={submitted(run)} aria-busy={isBusy}>
         <TextField
           {...{ name: 'password', label: 'Current password', type: 'password', refusal }}
@@ -58,7 +58,7 @@ function PasswordPart() {
   );
 }
 
-/** The user's sessions. Each can be ended. */
+/** Table of the user's sessions, with buttons that end a session. */
 function SessionList() {
   const sessions = useLoaded(api.sessions);
   const one = useAction(async (id: string) => {

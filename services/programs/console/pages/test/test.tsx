@@ -10,7 +10,7 @@ import { RefusalNotice, WhenLoaded } from '#view/parts/notice';
 import { Page } from '#view/shell/router';
 import { TestResultPart } from '#view/test/result';
 
-/** A result, and the personas. */
+/** The result of a test, and all personas. */
 type Scored = { readonly result: TestResult; readonly personas: readonly Persona[] };
 
 /** Personality test: questions, then the result, then a new instance. */
@@ -107,7 +107,7 @@ type TestFormProps = {
   readonly onStartOver: () => void;
 };
 
-/** Questions, progress, and submission once all questions are answered. */
+/** Form with questions and progress. Submits the answers only if all questions are answered. */
 function TestForm(props: TestFormProps) {
   const { questionnaire, answers, isBusy, refusal, onAnswer, onSubmit, onStartOver } = props;
   const { questions, scale } = questionnaire;
@@ -184,7 +184,7 @@ function Progress({ given, all }: { readonly given: number; readonly all: number
 }
 
 /**
- * A statement with its scale. `onAnswer` receives `isByDigit` true for a typed digit, which moves
+ * A statement with its scale. If the person typed a digit, `isByDigit` is true, and the form moves
  * the focus to the next question.
  */
 function TestQuestion({
