@@ -107,7 +107,7 @@ export const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/;
 /** Random bytes in a generated id. */
 const ID_BYTES = 16;
 
-/** Ids per random draw. A draw costs as much as a hundred ids. */
+/** Number of ids per random draw. A draw costs as much as a hundred ids. */
 const IDS_PER_DRAW = 512;
 
 const pool = Buffer.alloc(ID_BYTES * IDS_PER_DRAW);
@@ -131,7 +131,7 @@ type Member = { readonly userId: string; readonly sessionId: string };
 export type Caller = {
   readonly accountId: string;
   /**
-   * The whole API key's SHA-256. The key itself never leaves this process.
+   * SHA-256 of the whole API key. The key itself never leaves this process.
    *
    * For a member, the session id, which is no key digest.
    */
@@ -150,7 +150,7 @@ export type Exchange = {
   caller: Caller | undefined;
   /** Undefined if the request is not traced. */
   readonly trace?: RequestTrace | undefined;
-  /** Whether the request counts as active: complete and not answered. */
+  /** Whether the request takes a slot: it is complete and not answered yet. */
   isActive: boolean;
 };
 

@@ -68,7 +68,7 @@ export type CheckedRequest<Body, Query> = {
 /** An admitted caller, for account endpoint handlers. */
 export type AccountCaller = {
   readonly accountId: string;
-  /** Figures behind the answer's limit headers. */
+  /** Figures from which the limit headers of the answer are made. */
   readonly allowance: Allowance;
   /** The caller's plan and key. */
   readonly description: CallerDescription;
@@ -161,7 +161,10 @@ export type Endpoint = {
   readonly refusals: readonly FaultReason[];
   /** Refusal codes without a reason that do not follow from the other fields. */
   readonly refusalCodes: readonly FaultCode[];
-  /** Requests for examples. Endpoints that change instances have theirs in `apidoc/example-day`. */
+  /**
+   * Requests for examples. Endpoints that change instances have their requests in
+   * `apidoc/example-day`.
+   */
   readonly examples: readonly EndpointExample[];
   /** Whether `Idempotency-Key` is honoured. Source: decision 22. */
   readonly isKeyed: boolean;

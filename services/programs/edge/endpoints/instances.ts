@@ -18,7 +18,7 @@ import {
 } from '#edge/schemas/instance';
 import { ENERGY_DEFAULT } from '#identity/state';
 
-/** Source: interface 4.1. */
+/** Endpoint `POST /instances`. Source: interface 4.1. */
 export const createInstance = endpoint({
   name: 'createInstance',
   method: 'POST',
@@ -57,7 +57,7 @@ export const createInstance = endpoint({
   },
 });
 
-/** Source: interface 4.1. */
+/** Endpoint `GET /instances/{id}`. Source: interface 4.1. */
 export const getInstance = endpoint({
   name: 'getInstance',
   method: 'GET',
@@ -73,7 +73,7 @@ export const getInstance = endpoint({
   handler: { kind: 'engine', command: () => ({ kind: 'readInstance' }) },
 });
 
-/** Source: interface 4.1. */
+/** Endpoint `GET /instances`. Source: interface 4.1. */
 export const listInstances = endpoint({
   name: 'listInstances',
   method: 'GET',
@@ -99,7 +99,7 @@ export const listInstances = endpoint({
   },
 });
 
-/** Source: interface 4.1. */
+/** Endpoint `PATCH /instances/{id}`. Source: interface 4.1. */
 export const updateInstance = endpoint({
   name: 'updateInstance',
   method: 'PATCH',
@@ -121,7 +121,7 @@ export const updateInstance = endpoint({
   },
 });
 
-/** Source: interface 4.1. */
+/** Endpoint `DELETE /instances/{id}`. Source: interface 4.1. */
 export const deleteInstance = endpoint({
   name: 'deleteInstance',
   method: 'DELETE',
@@ -139,7 +139,7 @@ export const deleteInstance = endpoint({
   handler: { kind: 'engine', command: () => ({ kind: 'remove' }) },
 });
 
-/** Source: interface 4.2. */
+/** Endpoint `POST /instances/{id}/reset`. Source: interface 4.2. */
 export const resetInstance = endpoint({
   name: 'resetInstance',
   method: 'POST',

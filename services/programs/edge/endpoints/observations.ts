@@ -248,7 +248,7 @@ function observationInput(body: z.output<typeof Observation>): ObservationInput 
   };
 }
 
-/** Source: interface 4.2. */
+/** Endpoint `POST /instances/{id}/process`. Source: interface 4.2. */
 export const processObservation = endpoint({
   name: 'processObservation',
   method: 'POST',
@@ -286,7 +286,7 @@ export const processObservation = endpoint({
   },
 });
 
-/** Source: interface 4.2. */
+/** Endpoint `POST /instances/{id}/process/batch`. Source: interface 4.2. */
 export const processBatch = endpoint({
   name: 'processBatch',
   method: 'POST',

@@ -11,7 +11,7 @@ import {
 } from '#edge/schemas/answers';
 import { DriftQuery, EventsQuery, HistoryQuery } from '#edge/schemas/instance';
 
-/** Source: interface 4.2. */
+/** Endpoint `GET /instances/{id}/snapshot`. Source: interface 4.2. */
 export const getSnapshot = endpoint({
   name: 'getSnapshot',
   method: 'GET',
@@ -27,7 +27,7 @@ export const getSnapshot = endpoint({
   handler: { kind: 'engine', command: () => ({ kind: 'readSnapshot' }) },
 });
 
-/** Source: interface 4.2. */
+/** Endpoint `GET /instances/{id}/contract`. Source: interface 4.2. */
 export const getContract = endpoint({
   name: 'getContract',
   method: 'GET',
@@ -44,7 +44,7 @@ export const getContract = endpoint({
   handler: { kind: 'engine', command: () => ({ kind: 'readContract' }) },
 });
 
-/** Source: interface 4.2. */
+/** Endpoint `GET /instances/{id}/drift`. Source: interface 4.2. */
 export const getDrift = endpoint({
   name: 'getDrift',
   method: 'GET',
@@ -68,7 +68,7 @@ export const getDrift = endpoint({
   },
 });
 
-/** Source: interface 4.2. */
+/** Endpoint `GET /instances/{id}/history`. Source: interface 4.2. */
 export const getHistory = endpoint({
   name: 'getHistory',
   method: 'GET',
@@ -92,7 +92,7 @@ export const getHistory = endpoint({
   },
 });
 
-/** Source: decision 244. */
+/** Endpoint `GET /instances/{id}/events`. Source: decision 244. */
 export const streamEvents = endpoint({
   name: 'streamEvents',
   method: 'GET',

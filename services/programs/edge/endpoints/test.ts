@@ -24,7 +24,7 @@ import { PERSONA_PROFILES } from '#identity/persona-profiles';
 import { findPersona, PERSONAS, type Persona } from '#identity/personas';
 import { type Answer, type Scored, score } from '#identity/scoring';
 
-/** Source: interface 4.3. */
+/** Endpoint `GET /test/questions`. Source: interface 4.3. */
 export const getQuestions = endpoint({
   name: 'getQuestions',
   method: 'GET',
@@ -49,7 +49,7 @@ function questionnaire() {
   };
 }
 
-/** Source: model 6. */
+/** Body for `POST /test/submit`. Source: model 6. */
 const Submission = z
   .strictObject({
     version: z.literal(INVENTORY_VERSION).optional(),
@@ -72,7 +72,7 @@ const Submission = z
     ],
   });
 
-/** Source: interface 4.3. */
+/** Endpoint `POST /test/submit`. Source: interface 4.3. */
 export const submitTest = endpoint({
   name: 'submitTest',
   method: 'POST',
@@ -139,7 +139,7 @@ function resultOf(result: Scored) {
   };
 }
 
-/** Source: interface 4.4. */
+/** Endpoint `GET /personas`. Source: interface 4.4. */
 export const listPersonas = endpoint({
   name: 'listPersonas',
   method: 'GET',
@@ -182,7 +182,7 @@ const PERSONA_ID: PathId = {
   unknown: 'persona_unknown',
 };
 
-/** Source: interface 4.4. */
+/** Endpoint `GET /personas/{id}`. Source: interface 4.4. */
 export const getPersona = endpoint({
   name: 'getPersona',
   method: 'GET',

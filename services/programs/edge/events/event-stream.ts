@@ -8,8 +8,9 @@ import { type Clock, sleep } from '#stdlib/clock';
 /** Interval between keep-alive comments on a silent stream, in milliseconds. */
 const KEEP_ALIVE_MS = 15_000;
 
-/** Minimum and maximum pause before a failed engine call is repeated, in milliseconds. */
+/** First pause before a failed engine call is repeated, in milliseconds. The pause doubles. */
 const AGAIN_MS_MIN = 250;
+/** Maximum pause before a failed engine call is repeated, in milliseconds. */
 const AGAIN_MS_MAX = 2_000;
 
 /**
@@ -21,7 +22,7 @@ const UNANSWERED_MS_MAX = 60_000;
 /** Reconnect delay sent to clients, in milliseconds. */
 const RETRY_MS = 1_000;
 
-/** Why a stream ended. */
+/** Cause of the end of a stream. */
 export type StreamEnd =
   | 'client'
   | 'account'

@@ -26,7 +26,8 @@ const STREAMS_MAX = 2_000;
 const STREAM_MS_MAX = 60 * 60 * 1_000;
 
 /**
- * Maximum duration while account changes cannot be received, in milliseconds. Source: decision 106.
+ * Maximum duration of a stream while account changes cannot be received, in milliseconds. Source:
+ * decision 106.
  */
 const UNHEARD_STREAM_MS_MAX = 30_000;
 
@@ -39,11 +40,9 @@ const AGE_JITTER = 0.1;
  */
 const CHANGE_MS = 1_000;
 
-/**
- * Minimum and maximum reconnect delay, in milliseconds. The minimum is longer than an account
- * change needs to reach all nodes.
- */
+/** Minimum reconnect delay, in milliseconds. An account change reaches all nodes in less time. */
 const RETRY_MS_MIN = CHANGE_MS + 100;
+/** Maximum reconnect delay, in milliseconds. */
 const RETRY_MS_MAX = 3_000;
 
 /**
@@ -232,7 +231,10 @@ export class EventStreams {
     }
   }
 
-  /** Streams that began before this monotonic time may have missed account changes. */
+  /**
+   * Returns a monotonic time, in milliseconds. Streams that began before this time may have missed
+   * account changes.
+   */
   #lostNews(nowMs: number): number {
     const sinceMs = this.#unheardSinceMs;
     if (this.#ports.accountNews?.isHeard !== false) {

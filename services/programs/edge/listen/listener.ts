@@ -17,7 +17,10 @@ import { Fault, invalid, toFault } from '#errors/fault';
 import type { Clock } from '#stdlib/clock';
 import type { Logger } from '#telemetry/logger';
 
-/** A listener's limits on connections that send or read too slowly, or send too much at once. */
+/**
+ * Limits of a listener on connections that send or read too slowly, or send too many requests
+ * together.
+ */
 type ConnectionLimits = {
   readonly warnings: AddressWarnings;
   readonly pipelines: Pipelines;
@@ -210,7 +213,7 @@ type Drain = {
    *
    * Idle connections close within 200 ms, busy connections after their answer, and slow senders at
    * the request timeout. Needed because Node counts a connection without any request as busy, and
-   * enforces no timeouts once the server closes.
+   * enforces no timeouts after the server has begun to close.
    */
   end(): void;
 };
@@ -243,7 +246,8 @@ export function drainOf(server: Server): Drain {
       }
     },
     end() {
-      // The first request of a new connection may be on its way, so spare the connection once.
+      // The first request of a new connection may be on its way, so the first sweep spares the
+      // connection.
       let unusedBefore = new Set<Socket>();
       const sweep = setInterval(() => {
         for (const socket of unused) if (unusedBefore.has(socket)) socket.destroy();

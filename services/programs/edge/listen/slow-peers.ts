@@ -11,8 +11,8 @@ const SWEEP_MS = 1_000;
 const UNREAD_BYTES_MAX = 256 * 1_024 * 1_024;
 
 /**
- * Size from which an answer is counted when sent, in bytes. Smaller answers wait for the next
- * sweep: a connection has at most one unread answer, so their total stays small.
+ * Answers above this size are counted when they are sent, in bytes. Smaller answers wait for the
+ * next sweep: a connection has at most one unread answer, so their total stays small.
  */
 const NOTICED_BYTES_MIN = 16 * 1_024;
 
@@ -141,7 +141,10 @@ export class UnreadAnswers {
   }
 }
 
-/** Longest idle first, because a connection with many unread bytes may still read well. */
+/**
+ * Sorts the longest idle connection first, because a connection with many unread bytes may read
+ * well.
+ */
 function byUse(a: Holder, b: Holder): number {
   return a.takenMs - b.takenMs || b.bytes - a.bytes;
 }
@@ -172,7 +175,9 @@ const FIRST_STEP_MS_MAX = 40_000;
 /** Part of the send buffer that must be free before Linux takes more bytes. */
 const FREED_PART = 1 / 3;
 
-/** Minimum interval between two kept samples, in milliseconds. Frequent checks need no more. */
+/**
+ * Minimum interval between two kept samples, in milliseconds. More frequent checks add no sample.
+ */
 const APART_MS_MIN = 500;
 
 type Look = { readonly atMs: number; readonly taken: number };
@@ -181,7 +186,7 @@ type Look = { readonly atMs: number; readonly taken: number };
  * Pace at which the kernel takes a connection's waiting answer.
  *
  * The kernel takes nothing for a while and then a step of up to a third of its buffer, even for a
- * steady reader. So a connection counts as slow only if the kernel took too few bytes in the last
+ * steady reader. Therefore a connection is slow only if the kernel took too few bytes in the last
  * 10 s and the next step is overdue.
  *
  * Each step grants the time that its bytes last at the minimum rate. Before the first step, a third
@@ -245,11 +250,15 @@ function msOf(bytes: number): number {
  */
 const WAITING_PER_CONNECTION_MAX = 64;
 
-/** Maximum waiting requests in total. Above, the edge closes the busiest connection. */
+/**
+ * Maximum number of waiting requests in total. If more wait, the edge closes the connection with
+ * the most waiting requests.
+ */
 const WAITING_MAX = 16_384;
 
 /**
- * Maximum connections with a waiting body. Above, the edge closes the oldest.
+ * Maximum number of connections with a waiting body. If there are more, the edge closes the
+ * connection that has waited longest.
  *
  * Such a connection is paused and holds at most one read, 64 KiB: 64 MiB in total.
  */
@@ -263,9 +272,9 @@ type Pipeline = {
   /** Answer directly before `last`. */
   before: ServerResponse | undefined;
   requests: number;
-  /** Requests that wait for earlier answers. */
+  /** Number of requests that wait for earlier answers. */
   waiting: number;
-  /** Waiting requests with a body. */
+  /** Number of waiting requests with a body. */
   bodies: number;
   isWatched: boolean;
 };
@@ -284,12 +293,12 @@ export class Pipelines {
   readonly #holding = new Set<Pipeline>();
   #waiting = 0;
 
-  /** Requests that wait for earlier answers. */
+  /** Number of requests that wait for earlier answers. */
   get waiting(): number {
     return this.#waiting;
   }
 
-  /** Connections on which requests with bodies wait. */
+  /** Number of connections on which requests with bodies wait. */
   get holding(): number {
     return this.#holding.size;
   }
@@ -316,10 +325,10 @@ export class Pipelines {
   }
 
   /**
-   * Calls `serve` when all earlier answers on the connection have been sent, or at once if there
-   * are none. Never calls `serve` if the connection closes first.
+   * Calls `serve` when all earlier answers on the connection have been sent, or immediately if
+   * there are none. Never calls `serve` if the connection closes first.
    *
-   * Call this method as soon as the request arrives.
+   * Must be called as soon as the request arrives.
    */
   inTurn(request: IncomingMessage, response: ServerResponse, serve: () => void): void {
     // Node assigns the socket only to the answer that may be written now.

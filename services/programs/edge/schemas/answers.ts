@@ -47,7 +47,7 @@ export const pageOf = <Schema extends z.ZodType>(schema: Schema) =>
 export const listOf = <Schema extends z.ZodType>(schema: Schema) =>
   z.strictObject({ data: z.array(schema), pagination: z.strictObject({ total: Count }) });
 
-/** Source: interface 2.1. */
+/** Pagination of a list with several pages. Source: interface 2.1. */
 const Pagination = named('Pagination', {
   limit: z.int().min(1),
   offset: Count,
@@ -67,13 +67,13 @@ const instance = {
 };
 const vitals = { cycle_count: Count, energy_level: Unit };
 
-/** Source: interface 2.4. */
+/** Instance in the answer to its creation. Source: interface 2.4. */
 export const CreatedInstance = z.strictObject({ ...instance, updated_at: Time });
 
-/** Source: interface 2.4. */
+/** Instance in a list. Source: interface 2.4. */
 export const ListedInstance = z.strictObject({ ...instance, ...vitals });
 
-/** Source: interface 2.4. */
+/** Instance with all its fields. Source: interface 2.4. */
 export const Instance = named('Instance', {
   ...instance,
   updated_at: Time,
@@ -87,7 +87,7 @@ export const Instance = named('Instance', {
     .meta({ examples: ['1.1'] }),
 });
 
-/** Source: interface 2.4. */
+/** Instance in the answer to a change of name or description. Source: interface 2.4. */
 export const RenamedInstance = CreatedInstance.omit({ created_at: true });
 
 /** Answer to a deletion. */
@@ -104,7 +104,7 @@ const snapshot = {
 
 const Snapshot = named('Snapshot', snapshot);
 
-/** Source: interface 2.5, "only in the get-snapshot response". */
+/** Answer to `GET …/snapshot`. Source: interface 2.5, "only in the get-snapshot response". */
 export const CurrentSnapshot = named('CurrentSnapshot', {
   ...snapshot,
   cycle_count: Count,
@@ -119,7 +119,7 @@ const DecisionStyle = named('DecisionStyle', {
   commitment_threshold: z.enum(COMMITMENTS),
 });
 
-/** Source: interface 2.6. */
+/** Execution contract of an instance. Source: interface 2.6. */
 export const Contract = named('Contract', {
   dominant_modes: z.array(z.enum(MODE_NAMES)),
   suppressed_modes: z.array(z.enum(MODE_NAMES)),
@@ -138,7 +138,7 @@ export const Contract = named('Contract', {
 const PersonaId = z.enum(PERSONA_PROFILES.map(({ id }) => id));
 const CompositeKey = z.enum(COMPOSITES.map(({ key }) => key));
 
-/** Source: model 3.6. */
+/** Evidence for a drift level. Source: model 3.6. */
 const Deviation = named('Deviation', {
   description: z.string(),
   reason: z.enum(['within_band', 'situational_departure', 'sustained_shift', 'identity_breach']),
@@ -162,7 +162,7 @@ const Deviation = named('Deviation', {
 
 const Drift = named('Drift', { level: z.enum(DRIFT_LEVELS), deviation: Deviation });
 
-/** Source: interface 4.2. */
+/** Answer to an observation. Source: interface 4.2. */
 export const Processed = named('Processed', {
   snapshot: Snapshot,
   contract: Contract,
@@ -182,7 +182,7 @@ const processed = {
     .describe('One entry per item, in input order. Only if an item has an `idempotency_key`.'),
 };
 
-/** Source: interface 4.2: the last state, or every state. */
+/** Answer to a batch, with the last state or with every state. Source: interface 4.2. */
 export const ProcessedBatch = z.union([
   z.strictObject({ ...Processed.shape, ...processed }),
   z.strictObject({ states: z.array(Processed), ...processed }),
@@ -191,7 +191,7 @@ export const ProcessedBatch = z.union([
 /** Answer to a simulation: the state after each observation. */
 export const Simulated = z.strictObject({ states: z.array(Processed), processed_count: Count });
 
-/** Source: interface 4.2. */
+/** Answer to a reset. Source: interface 4.2. */
 export const ResetDone = z.strictObject({
   id: InstanceId,
   reset_to: z.enum(['initial', 'default']),
@@ -202,7 +202,7 @@ export const ResetDone = z.strictObject({
 
 const generation = { generation: z.int().min(1).optional().describe('If `generation=all`.') };
 
-/** Source: interface 2.7. */
+/** Processed observation in the history. Source: interface 2.7. */
 export const HistoryRecord = named('HistoryRecord', {
   cycle: z.int().min(1),
   mode_target: z.enum(MODE_TARGETS),
@@ -213,7 +213,7 @@ export const HistoryRecord = named('HistoryRecord', {
   ...generation,
 });
 
-/** Source: interface 2.7. */
+/** Cycle with a drift level other than `D0`. Source: interface 2.7. */
 const DriftEvent = named('DriftEvent', {
   cycle: z.int().min(1),
   drift_level: z.enum(['D1', 'D2', 'D3']),
@@ -233,7 +233,7 @@ export const DriftEvents = z.strictObject({
 /** Server-sent events as text; the endpoint's description has their format (decision 244). */
 export const EventText = z.string();
 
-/** Source: interface 2.8. */
+/** Persona in a list. Source: interface 2.8. */
 export const ListedPersona = named('Persona', {
   id: PersonaId,
   name: z.string(),
@@ -244,7 +244,7 @@ export const ListedPersona = named('Persona', {
   decision_style: DecisionStyle,
 });
 
-/** Source: interface 2.8, model 5. */
+/** Persona with all its fields. Source: interface 2.8, model 5. */
 export const PersonaDetail = named('PersonaDetail', {
   ...ListedPersona.shape,
   long_description: z.string(),
@@ -257,7 +257,7 @@ export const PersonaDetail = named('PersonaDetail', {
   }),
 });
 
-/** Source: model 6. */
+/** Answer to `GET /test/questions`. Source: model 6. */
 export const Questionnaire = named('Questionnaire', {
   test_id: z.string(),
   version: z.string(),
@@ -269,7 +269,7 @@ export const Questionnaire = named('Questionnaire', {
   ),
 });
 
-/** Source: model 6. */
+/** Answer to `POST /test/submit`. Source: model 6. */
 export const TestResult = named('TestResult', {
   version: z.string(),
   mode_strengths: Strengths,

@@ -18,7 +18,10 @@ import { derivedFrom, type Reloadable } from '#stdlib/files';
 import type { Randomness } from '#stdlib/randomness';
 import { traced } from '#telemetry/tracer';
 
-/** Maximum ids tried for a keyed create. Each reuse after 24 h takes another id (decision 22). */
+/**
+ * Maximum number of ids that a keyed create tries. A key that is used again after 24 h gets another
+ * id (decision 22).
+ */
 const KEYED_ATTEMPTS_MAX = 32;
 
 /** Maximum random ids drawn for a create. Among 2^64 ids, collisions are rare. */
@@ -136,7 +139,8 @@ export class EngineCalls {
   }
 
   /**
-   * While secrets change, other edges may list the secrets in reverse and derive another call name.
+   * Adds `isNameUnsure` while secrets change. Other edges may then list the secrets in reverse and
+   * derive another call name.
    */
   #idempotencyOf({ idempotency }: EngineQuestion): IdempotencyKey | undefined {
     if (idempotency === undefined || this.#secrets.current.length < 2) return idempotency;

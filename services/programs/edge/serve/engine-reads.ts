@@ -5,7 +5,7 @@ import { CALL_TIMEOUT_MS_MAX } from '#grpc/call-bounds';
 import { type EngineClient, type EngineCommand, unnamedCall } from '#grpc/engine-messages';
 import type { Clock } from '#stdlib/clock';
 
-/** Instances per list page. Source: interface 8.4. */
+/** Number of instances per list page. Source: interface 8.4. */
 export const PAGE_ROWS_MAX = 100;
 
 /** Partial answer to `GET /instances`. `cycle_count` counts the current generation. */
@@ -83,7 +83,7 @@ export class EngineReads {
   }
 
   async #ask(instanceId: string, command: EngineCommand): Promise<unknown> {
-    // Yield to the event loop. A local engine may answer thousands in one turn.
+    // Yield to the event loop. A local engine may answer thousands of reads in one turn.
     await setImmediate();
     const { leftMs } = this;
     if (leftMs === 0) throw faultFor('deadline_exceeded', 'the deadline has passed');

@@ -87,7 +87,7 @@ function parse(text: string): unknown {
 }
 
 /**
- * Counts colons outside strings: the text has as many keys.
+ * Counts colons outside strings. Valid JSON has as many keys as colons outside strings.
  *
  * More colons than parsed keys reveal a duplicate key. Throws if the text nests too deep.
  */

@@ -117,7 +117,8 @@ function faultOf(error: Error & { code?: string }): Fault {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
     case 'FST_ERR_CTP_INVALID_CONTENT_TYPE':
       return invalid('unsupported_media_type', 'Content-Type', 'must be application/json');
-    // The client disconnected before its body was complete, so this answer only counts in metrics.
+    // The client disconnected before its body was complete, so this answer is visible only in
+    // metrics.
     case 'ECONNRESET':
       return invalid('malformed_request', undefined, 'the body is incomplete');
     default:

@@ -62,8 +62,8 @@ export class Reply {
   }
 
   /**
-   * Takes a slot for a complete request; its answer releases the slot. Returns the refusal if all
-   * slots are taken. Incomplete bodies take no slot (decision 160).
+   * Takes a slot for a complete request. The answer to the request releases the slot. Returns the
+   * refusal if all slots are taken. Incomplete bodies take no slot (decision 160).
    */
   begin(exchange: Exchange): Fault | undefined {
     if (exchange.isActive) return undefined;
@@ -198,7 +198,10 @@ function isFlood({ reason, code }: Fault): boolean {
   return reason !== undefined && FLOODS.has(reason);
 }
 
-/** Alternating names and values, the form that Node writes without looking up each name. */
+/**
+ * Returns a list of alternating names and values. Node writes this form without looking up each
+ * name.
+ */
 function flat(headers: Headers): (string | number)[] {
   const list: (string | number)[] = [];
   for (const name of Object.keys(headers)) list.push(name, headers[name] ?? '');
@@ -253,8 +256,8 @@ function detailsOf(fault: Fault, requestId: string) {
 }
 
 /**
- * A refusal with all answer headers, for requests that reach no hook. The limit headers are those
- * for an unknown caller (limiter-headers).
+ * A refusal with all answer headers, for requests that reach no hook. The answer has the limit
+ * headers of an unknown caller (limiter-headers).
  */
 export function anonymousReply(fault: Fault, requestId: string, nowMs: number): FaultReply {
   const { status, headers, body } = faultReply(fault, requestId);
@@ -282,10 +285,13 @@ const COUNTED_METHODS = new Set(['GET', 'POST', 'PATCH', 'DELETE']);
 /** Usual reasons why the limiter gives no answer. */
 const FAIL_CLOSED_REASONS = ['limiter_unavailable', 'deadline_exceeded', 'overloaded'] as const;
 
-/** Failure statuses whose series exist from the start, besides each endpoint's success. */
+/**
+ * Failure statuses whose series are created at the start, like the series of each endpoint's
+ * success.
+ */
 const SHOWN_FAILURES = [500, 503] as const;
 
-/** Answer labels. `path` is a template. */
+/** Labels for the metric of an answer. `path` is a template. */
 export type Counted = { readonly method: string; readonly path: string };
 
 /**

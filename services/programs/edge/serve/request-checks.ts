@@ -177,7 +177,7 @@ export function endpointRoute(
 export class EventLoopQueue {
   #tasks: (() => void)[] = [];
 
-  /** Runs `task` after this turn, when all its requests have arrived. */
+  /** Runs `task` after this turn, when all requests of this turn have arrived. */
   push(task: () => void): void {
     if (this.#tasks.length === 0) setImmediate(() => this.#run());
     this.#tasks.push(task);

@@ -57,7 +57,7 @@ const OF_KEY: ReadonlySet<string> = new Set(['account', 'stream']);
 type Planned = Exclude<RequestPlan, { kind: 'refused' | 'stream' }>;
 
 /**
- * Serves a request to an endpoint, from admission to answer. Rejects only with a bug.
+ * Serves a request to an endpoint, from admission to answer. Rejects only if the code has a bug.
  *
  * Order (decision 35): first ask the limiter, then refuse an invalid request, then ask the engine.
  * Finally, settle with the limiter, to charge only the cycles that advanced.
@@ -309,7 +309,10 @@ export async function localAnswer(
   }
 }
 
-/** Throws `limiter_unavailable` if the limiter, an earlier release, describes no caller. */
+/**
+ * Throws `limiter_unavailable` if the limiter describes no caller, because the limiter runs an
+ * earlier release.
+ */
 function accountCaller(from: CallOrigin, { allowance, description }: Admitted): AccountCaller {
   if (allowance !== undefined && description !== undefined) {
     return { ...from, allowance, description };

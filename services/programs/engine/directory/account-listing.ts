@@ -60,7 +60,7 @@ const NO_NAMES: ReadonlyMap<string, string> = new Map();
 /** A row, and the same row with its name at the first page, which determines the position. */
 type PlacedRow = { readonly row: ListedInstance; readonly at: ListedInstance };
 
-/** Name version, for a cursor. */
+/** Version of the names in a listing. A cursor contains this version. */
 type NamesAt = { readonly epoch: number; readonly count: number; readonly checksum: number };
 
 /** An account's instances, sorted by creation and by name. */
@@ -255,7 +255,10 @@ export class AccountListing {
     return order === 'asc' ? ascending : -ascending;
   }
 
-  /** Cursor after the last row. The rows must have their names at the first page. */
+  /**
+   * Returns the cursor after the last row. The rows must have the names that they had when the
+   * first page was read.
+   */
   #next(
     { sort, order, search, offset, cursor }: ListingPage,
     rows: readonly ListedInstance[],
@@ -305,8 +308,8 @@ export class AccountListing {
   }
 
   /**
-   * Predicate: whether a matching row belongs to the page after `rows`. The second argument is the
-   * row's position among all matching rows.
+   * Returns a predicate: whether a matching row belongs to the page after `rows`. The second
+   * argument is the row's position among all matching rows.
    */
   #wantedOf(page: ListingPage, walk: Walk | undefined, rows: readonly ListedInstance[]) {
     const { limit, offset } = page;
@@ -359,7 +362,7 @@ function checksumOf({ instanceId, version }: ListedInstance): number {
   return (mixed ^ (mixed >>> 16)) >>> 0;
 }
 
-/** Search time slice. */
+/** Time slice of a search. */
 class SearchSlice {
   readonly #nowMs: () => number;
   #rows = 0;
@@ -381,7 +384,9 @@ class SearchSlice {
   }
 }
 
-/** Predicate: whether a row's name contains `text` in any case, or its id equals `text`. */
+/**
+ * Returns a predicate: whether a row's name contains `text` in any case, or its id equals `text`.
+ */
 function searchFor(text: string): (row: ListedInstance) => boolean {
   // Twice as fast as comparing lower-case names, which would copy each name.
   const pattern = new RegExp(RegExp.escape(text), 'iu');

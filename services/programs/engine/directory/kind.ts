@@ -25,10 +25,13 @@ type DirectoryCommand =
 /** A command as actor call. */
 export type DirectoryCall = ActorCall & DirectoryCommand;
 
-/** Rows inserted before other actors get a turn: a few milliseconds. */
+/** Number of rows that are inserted before other actors get a turn. Takes a few milliseconds. */
 const ROWS_PER_SLICE = 256;
 
-/** Instance count after the call, or number of rows found by a search; and the page's rows. */
+/**
+ * Answer of a directory. `total` is the instance count after the call, or the number of rows that a
+ * search found. `rows` are the rows of the requested page.
+ */
 export type DirectoryAnswer = ListedPage & {
   /**
    * Completes a search while the account's other calls run; undefined if the answer is complete.

@@ -1,6 +1,6 @@
 /**
- * Maximum number of entries per block before a split. Small blocks shift fast; larger blocks are
- * fewer.
+ * Maximum number of entries per block before a split. An insert is faster in a small block, but
+ * larger blocks are fewer.
  */
 const BLOCK_ENTRIES_MAX = 512;
 
@@ -73,8 +73,8 @@ export class SortedBlocks<Entry> {
   }
 
   /**
-   * Entries after `probe`, ascending or descending. Consume the entries before the next insert or
-   * removal.
+   * Entries after `probe`, ascending or descending. The caller must consume the entries before the
+   * next insert or removal.
    */
   *behind(probe: Entry, order: 'asc' | 'desc'): Generator<Entry> {
     const start = this.#blockOf(probe);
@@ -135,7 +135,7 @@ type Rename = { readonly instanceId: string; readonly nameBefore: string };
  * their old positions (decision 281).
  */
 export class RenameLog {
-  /** Distinguishes this log from earlier and later owners' logs. */
+  /** Distinguishes this log from the logs of earlier and later owners. */
   readonly epoch: number;
   readonly #renames: Rename[] = [];
   #dropped = 0;
@@ -144,7 +144,7 @@ export class RenameLog {
     this.epoch = epoch;
   }
 
-  /** Renames so far. */
+  /** Number of renames so far. */
   get count(): number {
     return this.#dropped + this.#renames.length;
   }
