@@ -171,7 +171,7 @@ const ANSWER_DRIFT = fragment(',"drift":');
 
 /**
  * Snapshot, contract and drift in a process answer's single object. One pass is cheaper than three.
- * `instanceId` as in `snapshotJson`. Source: interface 4.2.
+ * `instanceId` must be a generated id, as in `snapshotJson`. Source: interface 4.2.
  */
 export function reportJson(instanceId: string, report: Report): string {
   let position = putSnapshot(instanceId, report, put(ANSWER_SNAPSHOT, 0));

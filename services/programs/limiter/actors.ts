@@ -39,7 +39,10 @@ import { traced } from '#telemetry/tracer';
 
 /** Memory and idle-time limits for meters, and maximum waiting times for callers. */
 export type LimiterConfig = ActorHostConfig & {
-  /** Maximum admission wait before its turn, in milliseconds. Default: `ADMIT_AGE_MS_MAX`. */
+  /**
+   * Maximum time that an admission waits for its turn, in milliseconds. Default:
+   * `ADMIT_AGE_MS_MAX`.
+   */
   readonly admitAgeMs?: number;
 };
 
@@ -223,7 +226,7 @@ type LimiterMetrics = {
   raised(watermark: 'month' | 'window', isDurable: boolean, seconds: number): void;
 };
 
-/** Registers the limiter's metrics. Settlements do not count as checks. */
+/** Registers the limiter's metrics. A settlement is not counted as a check. */
 export function limiterMetrics(metrics: Metrics): LimiterMetrics {
   const checks = metrics.counter('limiter_checks_total');
   const expired = metrics.counter('limiter_reservations_expired_total');
@@ -302,7 +305,7 @@ type MeterPorts = {
 /** Number of different refresh ages, so that meters read their accounts at different times. */
 const OLD_STEPS = 32;
 
-/** Memory per record until stored, in bytes: its numbers and their array. */
+/** Memory of a record that is not stored yet, in bytes: its numbers and their array. */
 const RECORD_BYTES = 200;
 
 /** Memory per reservation in a closing record, in bytes. */
@@ -428,7 +431,10 @@ export class MeterKind
   }
 }
 
-/** Age at which an account is read again. Varies between accounts, constant for an account. */
+/**
+ * Age at which an account is read again, in milliseconds. The age differs between accounts and is
+ * constant for each account.
+ */
 function oldAgeMsOf({ accountId }: Meter): number {
   const last = accountId.charCodeAt(accountId.length - 1);
   return ACCOUNT_OLD_MS + (last % OLD_STEPS) * (ACCOUNT_OLD_SPREAD_MS / OLD_STEPS);

@@ -58,9 +58,9 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
   readonly #node: ClusterNode<Served>;
   readonly #ports: LimiterNodePorts;
   readonly #listening: Disposable;
-  /** Shared by all incarnations. */
+  /** Records the uses of keys. All incarnations share this object. */
   readonly #keyUses: KeyUses;
-  /** Shared by all incarnations; set by `join`. */
+  /** Grants without records. Set by `join`. All incarnations share this object. */
   #unrecorded: UnrecordedReads | undefined;
 
   constructor(config: LimiterNodeConfig, ports: LimiterNodePorts) {

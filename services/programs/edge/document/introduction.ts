@@ -7,7 +7,7 @@ export function introduction(): string {
   return `${CHAPTERS}\n\n# Errors\n\n${ERRORS}\n\n${catalogTable()}\n`;
 }
 
-/** Source: interface 8.1. */
+/** Requests and cycles of each plan. Source: interface 8.1. */
 const PLANS = `${planText('free')}, ${planText('indie')}, ${planText('pro')}; \`enterprise\` as agreed.`;
 
 function planText(plan: 'free' | 'indie' | 'pro'): string {

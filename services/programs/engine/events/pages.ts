@@ -25,7 +25,7 @@ import {
  */
 const EVENT_ROWS_MAX = 100;
 
-/** Maximum event bytes per answer. The first event always fits. Source: decision 244. */
+/** Maximum event bytes per answer. The first event is sent in any size. Source: decision 244. */
 const EVENT_BYTES_MAX = 256 * 1_024;
 
 /** Instance and cursor in an event request. */
@@ -36,7 +36,8 @@ type EventsWanted = {
 };
 
 /**
- * An instance's events since a cursor, as server-sent events text. Source: decision 244.
+ * Returns the events of an instance after a cursor, as text of server-sent events. Source: decision
+ * 244.
  *
  * The text has as many observations as fit, in order. The present state follows the last
  * observation. Without a cursor, or with an ordinal as cursor, the state comes first. The text is
@@ -89,7 +90,7 @@ async function pageAfter(
   const { cursor } = page;
   if (cursor.ordinal < head.historyCount) return answerOf(page.text, cursor);
   page.enter(head.generation);
-  // An answer resumed at an ordinal already began with the state.
+  // An answer that resumes at an ordinal begins with the state, so the state is not added again.
   if (!isResumed) page.add(stateEvent());
   return answerOf(page.text, newestOf(head));
 }
@@ -200,7 +201,7 @@ export async function awaitedEvents(
   const { instanceId, deadlineAtMs } = call;
   const leftMs = deadlineAtMs - clock.wallMs() - ANSWERED_BEFORE_MS;
   const endMs = clock.monotonicMs() + Math.min(waitMs, leftMs);
-  // Watch before the first read, so that no change between both is missed.
+  // Begin to watch before the first read, so that no change after the read is missed.
   using watch = waiters.watch(instanceId, shardOf(instanceId));
   for (;;) {
     const answer = await ask(instanceId, call);
@@ -246,7 +247,7 @@ export class EventWaiters {
     this.#clock = clock;
   }
 
-  /** Calls that watch any instance. */
+  /** Number of calls that watch an instance. */
   get size(): number {
     return this.#size;
   }

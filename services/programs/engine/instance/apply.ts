@@ -46,7 +46,10 @@ import {
 
 type Of<Kind extends InstanceChange['kind']> = Extract<InstanceChange, { kind: Kind }>;
 
-/** Reused for every cycle in every instance. A turn reads the report before the next cycle. */
+/**
+ * Report object that every cycle of every instance reuses. A turn reads the report before the next
+ * cycle.
+ */
 const report = newReport();
 
 /** Model vector for a deleted instance. */
@@ -275,7 +278,9 @@ function addItemRows(
   }
 }
 
-/** Vector that a cycle may overwrite. Copies the model if the store may share it. */
+/**
+ * Returns the vector that a cycle may overwrite. Copies the model if the store may share the model.
+ */
 function ownModel({ model }: InstanceHead, isShared: boolean): State {
   return isShared ? model.slice() : model;
 }
@@ -305,7 +310,7 @@ function driftRow(timestampMs: number, ordinal: number, generation: number): Dri
 
 type Process = Extract<EngineCommand, { kind: 'process' }>;
 
-/** Decision on a process or batch call: its `observed` event's fields, or throttled. */
+/** Decision on a process or batch call: the fields of its `observed` event, or throttled. */
 type Observed =
   | {
       readonly kind: 'observed';
@@ -352,8 +357,9 @@ export function timedFrom(
 }
 
 /**
- * Present time; also the anchor for the next present time. If another process applied the last
- * observation, only the last event's time is known. Since then at least one second has passed.
+ * Returns the present time, and stores it as the anchor for the next present time. If another
+ * process applied the last observation, assumes that at least one second has passed since the last
+ * event.
  */
 function anchoredPresent(state: InstanceState, now: Instant): number {
   const { clockAnchor } = state;

@@ -27,8 +27,8 @@ import {
 const FRESH_KEY_AGE_MS = 10_000;
 
 /**
- * Maximum lead by a caller's clock for a key that counts as fresh, in milliseconds
- * (architecture 3.5).
+ * Maximum time that a fresh key may be ahead of this node's clock, in milliseconds (architecture
+ * 3.5).
  */
 const FRESH_KEY_AHEAD_MS = 5_000;
 
@@ -37,8 +37,8 @@ const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f
 /**
  * Finds the stored answer for a keyed call. Source: decision 22.
  *
- * Reads memory, or else the store, once. Skips the store if the key is too young to be stored and
- * the call is new.
+ * Looks in memory first. If memory has no answer, reads the store once. Skips the store if the key
+ * is too young to be stored and the call is new.
  */
 export function findAnswer(
   call: EngineCall,
@@ -79,7 +79,7 @@ function isSameObservation({ fingerprint }: AnswerRow, command: EngineCommand): 
   return observation !== undefined && fingerprintOfObservation(observation) === fingerprint;
 }
 
-/** Refuses a replay-only call without a stored answer: the monthly quota is used up. */
+/** Fault of a replay-only call without a stored answer: the monthly quota is used up. */
 export function nothingToReplay(): Fault {
   return new Fault('quota_exceeded', 'the monthly quota is used up');
 }
@@ -96,9 +96,9 @@ function isFresh(key: string, nowMs: number): boolean {
 }
 
 /*
- * Idempotency keys for batch items (decision 280). Single calls and batch items name their answer
- * rows alike, so that a key used in either is found in both. An item's row has no body: a replay
- * answers with the present state.
+ * Idempotency keys for batch items (decision 280). Single calls and batch items use the same names
+ * for answer rows, so that each of them finds a key that the other has used. An item's row has no
+ * body: a replay answers with the present state.
  */
 
 type Process = Extract<EngineCommand, { kind: 'process' }>;
@@ -146,9 +146,9 @@ export async function findItemRows(
 
 /**
  * Divides the batch items. An item is replayed if its key is stored, or if an earlier item of the
- * batch has the same key. `earlierVersion`: version at which this call was committed before; items
- * in this commit count as applied. Throws `idempotency_key_reused` with the item's field if the key
- * belongs to another observation.
+ * batch has the same key. `earlierVersion`: version at which this call was committed before; the
+ * items of that commit are returned as applied. Throws `idempotency_key_reused` with the item's
+ * field if the key belongs to another observation.
  */
 export function sortItems(
   { instanceId, idempotency }: Pick<EngineCall, 'instanceId' | 'idempotency'>,
@@ -201,7 +201,7 @@ export function assertFreshOrder({ fresh, statuses }: SortedItems): void {
   throw invalid(misplaced.reason, field, `${field}: ${text}`);
 }
 
-/** Statuses if the new items come too early. */
+/** Returns the statuses of all items if the new items come too early. */
 export function throttledOf({ statuses }: SortedItems): readonly ItemStatus[] {
   return statuses.map((status) => (status === 'applied' ? 'throttled' : status));
 }
@@ -220,7 +220,10 @@ function reused(index: number): Fault {
 /** The marker's call id in `recentCalls`. */
 const ITEM_KEYS_MARK = 2 ** 52 - 1;
 
-/** Marker lifetime, in milliseconds. Longer than a key counts as fresh, plus clock differences. */
+/**
+ * Marker lifetime, in milliseconds. Longer than the time for which a key is fresh, plus clock
+ * differences.
+ */
 const ITEM_KEYS_MARK_AGE_MS = 60_000;
 
 const NONE: readonly RecentCall[] = [];
@@ -285,10 +288,9 @@ function isExpired({ atMs }: AnswerRow, nowMs: number): boolean {
   return atMs < nowMs - ANSWER_AGE_MS;
 }
 
-/**
- * Odd constants that make a tag's two halves independent: 2^32 over the golden ratio and over √3.
- */
+/** Odd constant for the high half of a tag: 2^32 over the golden ratio. */
 const SALT_HIGH = 0x9e3779b9;
+/** Odd constant for the low half, which makes both halves independent: 2^32 over √3. */
 const SALT_LOW = 0x93cd3a2d;
 
 /** Hex digit offset in an id, after `inst_`. */

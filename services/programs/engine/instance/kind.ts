@@ -244,7 +244,7 @@ export class InstanceKind
     return this.#commitSame(call, state, turn, { kind: 'trimmed', floor });
   }
 
-  /** Commits a change without a cycle, which keeps the model version. */
+  /** Commits a change without a cycle. The model version stays the same. */
   #commitSame(
     call: EngineCall,
     state: InstanceState,

@@ -20,16 +20,16 @@ import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/ports/rows';
 /** Maximum number of drift events in an unpaged answer. Source: decision 162. */
 const DRIFT_EVENTS_MAX = 1_000;
 
-/** Maximum row bytes per page. The first row always fits. Source: decision 162. */
+/** Maximum row bytes per page. The first row is sent in any size. Source: decision 162. */
 const PAGE_BYTES_MAX = 1_024 * 1_024;
 
-/** Rows in the first store read. Each further read is up to twice as large. */
+/** Number of rows in the first store read. Each further read is up to twice as large. */
 const READ_ROWS = 128;
 
 /** Minimum number of rows per read, even if few rows seem to fit. */
 const READ_ROWS_MIN = 16;
 
-/** An observation page, newest first. Source: interface 4.2. */
+/** Returns a page of observations, newest first. Source: interface 4.2. */
 export async function historyPage(
   instanceId: string,
   state: InstanceState,
@@ -87,8 +87,8 @@ function startOf({ isEveryGeneration }: RecordPage, generation: number, floor: n
 }
 
 /**
- * Like `startOf`, for a page by cursor. Ignores later resets: paged reads show their first page's
- * generation to the end.
+ * Returns the same as `startOf`, also for a page by cursor. A paged read by cursor shows the
+ * generation of its first page to the end, so later resets are ignored.
  */
 function walkStart(page: RecordPage, generation: number, floor: number): number {
   const { cursor } = page;
@@ -123,8 +123,8 @@ type Rows<Row> = {
 /**
  * Reads rows by ordinal, newest first. Ordinals have no gaps: the newest rows are in memory, older
  * rows in stored chunks (architecture 3.2). `start` is the ordinal before the first visible row.
- * Stops before the page is too large, with few rows read in vain. Throws `CorruptState` if rows are
- * missing.
+ * Stops before the page is too large, and reads few rows that do not fit. Throws `CorruptState` if
+ * rows are missing.
  */
 async function newestFirst<Row>(
   memory: readonly Row[],

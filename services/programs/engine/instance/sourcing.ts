@@ -44,7 +44,7 @@ import {
 } from '#storage/ports/instances';
 import { DRIFT_EVENTS, OBSERVATIONS, type Packing } from '#storage/ports/rows';
 
-/** Estimated record bytes without text. */
+/** Estimated size of a record without text, in bytes. */
 const RECORD_BYTES = 200;
 
 type SourcingPorts = {
@@ -59,7 +59,10 @@ type SourcingPorts = {
 export class InstanceSourcing
   implements EventSourcing<InstanceState, InstanceEvent, InstanceApplied, InstanceCheckpoint>
 {
-  /** Keyed answers, which are large. A deleted instance's answers wait for the checkpoint. */
+  /**
+   * Keyed answers are stored early, because they are large. The answers of a deleted instance are
+   * not stored early.
+   */
   readonly earlyRows: EarlyRows<InstanceState, InstanceAnswers>;
   readonly #ports: SourcingPorts;
 
@@ -427,7 +430,10 @@ async function rowsBetween<Row>(
   return [...below.reverse(), ...top];
 }
 
-/** Last ordinal above `from`, up to `to`, with `belongs` true, else `from`. Binary search. */
+/**
+ * Returns the last ordinal above `from` and up to `to` for which `belongs` is true, or `from` if
+ * there is none. Binary search.
+ */
 async function lastUpTo(
   from: number,
   to: number,

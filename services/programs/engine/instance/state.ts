@@ -39,7 +39,8 @@ export type InstanceState = {
    */
   isModelShared: boolean;
   /**
-   * Created on first use, because idle instances have no unstored rows. A checkpoint removes it.
+   * Rows that are not stored yet. Undefined if there are none, as in idle instances. A checkpoint
+   * removes these rows.
    */
   unstored: UnstoredRows | undefined;
   /** The replay's start and events. A checkpoint removes the recovery. */
@@ -76,7 +77,9 @@ export function bytesOf(state: InstanceState): number {
   return INSTANCE_BYTES + bytesOfModel(state.head) + bytesOfRows(state.head) + bytesUnstored(state);
 }
 
-/** Approximate memory of text and unstored changes, in bytes. A checkpoint is needed to free it. */
+/**
+ * Approximate memory of text and unstored changes, in bytes. Only a checkpoint frees this memory.
+ */
 export function bytesUnstored({ textBytes, unstored, recovery }: InstanceState): number {
   return textBytes + (unstored?.bytes ?? 0) + (recovery?.bytes ?? 0);
 }
@@ -120,16 +123,16 @@ export function takenOver(
   return takeOver(model);
 }
 
-/**
- * Memory for the empty lists and the answer map, in bytes. All estimates are measured by
- * `test/engine/instance/held-bytes`.
- */
+/** Memory of the empty lists, in bytes. `test/engine/instance/held-bytes` measures all estimates. */
 const LISTS_BYTES = 240;
+/** Memory of an empty answer map, in bytes. */
 const MAP_BYTES = 110;
 
-/** Memory per row without text, in bytes. */
+/** Memory per observation without text, in bytes. */
 const HISTORY_ROW_BYTES = 150;
+/** Memory per drift event without text, in bytes. */
 const DRIFT_ROW_BYTES = 180;
+/** Memory per answer without text, in bytes. */
 const ANSWER_ROW_BYTES = 300;
 
 /** A floor not yet stored by a checkpoint, and the row counts trimmed before. */
@@ -213,7 +216,7 @@ export class UnstoredRows {
     this.#answerBytes += bytesOfAnswer(row);
   }
 
-  /** Oldest answers, up to `bytesMax`, but at least one. */
+  /** Returns the oldest answers, up to `bytesMax` in total, but at least one answer. */
   copyAnswers(bytesMax: number): AnswerRow[] {
     const answers: AnswerRow[] = [];
     let bytes = 0;
@@ -345,7 +348,10 @@ export function recoveryOf(
   return { head, events, textBytes, bytes };
 }
 
-/** Recovery after text has left head or rows. From then on, only the recovery holds the text. */
+/**
+ * Returns the recovery after text has left head or rows. From then on, only the recovery holds the
+ * text.
+ */
 export function afterText(
   recovery: Recovery | undefined,
   leavingBytes: number,
@@ -370,7 +376,7 @@ function bytesOfTexts({ change }: InstanceEvent): number {
   }
 }
 
-/** Interval rule inputs. All times are Unix milliseconds. */
+/** Inputs of the interval rule. All times are Unix milliseconds. */
 export type IntervalBasis = {
   /** The generation's last accepted observation time; undefined: none yet. */
   readonly observedAtMs: number | undefined;
@@ -433,7 +439,7 @@ function stampOf({ nowMs, presentMs }: IntervalBasis, earliestMs: number | undef
   return Math.min(presentMs, earliestMs);
 }
 
-/** Steps per timed step. Two clock reads cost a twentieth of a step. */
+/** One step out of this number is timed, because two clock reads cost a twentieth of a step. */
 const STEPS_PER_SAMPLE = 64;
 
 /** Times one model step in 64, including the first. */
@@ -448,8 +454,8 @@ export class StepTimer {
   }
 
   /**
-   * Call before a step. Returns the monotonic start time in milliseconds, or undefined if the step
-   * is not timed.
+   * Must be called before a step. Returns the monotonic start time in milliseconds, or undefined if
+   * the step is not timed.
    */
   start(): number | undefined {
     if (this.#stepsLeft > 0) {
@@ -460,7 +466,7 @@ export class StepTimer {
     return this.#clock.monotonicMs();
   }
 
-  /** Call after a step, with the value from `start`. */
+  /** Must be called after a step, with the value from `start`. */
   stop(startedMs: number | undefined): void {
     if (startedMs === undefined) return;
     this.#observe((this.#clock.monotonicMs() - startedMs) / 1_000);

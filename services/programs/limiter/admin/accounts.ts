@@ -19,11 +19,9 @@ import type { Randomness } from '#stdlib/randomness';
 import type { AccountStore, KeyChange, KeyUse, KeyUseStore } from '#storage/ports/accounts';
 import type { MonthStore } from '#storage/ports/meters';
 
-/**
- * Account id length, and key id length after the prefix, in characters. Source: decision 41 (key
- * format); interface 2.2.
- */
+/** Length of an account id, in characters. Source: decision 41 (key format); interface 2.2. */
 const ACCOUNT_ID_LENGTH = 12;
+/** Length of a key id after its prefix, in characters. Source: interface 2.2. */
 const KEY_ID_LENGTH = 16;
 
 /**

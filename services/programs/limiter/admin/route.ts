@@ -87,7 +87,10 @@ type IntendedChange = Pick<AdminChange, 'change' | 'accountId' | 'keyId' | 'requ
 /** JSON object shown by the admin port. */
 type Shown = Readonly<Record<string, unknown>>;
 
-/** Executes a change between its two audit lines, and returns the change's result. */
+/**
+ * Appends an audit line, executes a change, and appends a line with the outcome. Returns the result
+ * of the change.
+ */
 export type MakeChange = <Made>(
   intended: IntendedChange,
   act: () => Promise<Made>,

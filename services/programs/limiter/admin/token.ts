@@ -12,15 +12,17 @@ import { join } from 'node:path';
 /** Generated token length, in bytes: 256 bits. */
 const TOKEN_BYTES = 32;
 
-/** Operator token length, in characters. The minimum is 128 bits in hexadecimal. */
+/** Minimum length of an operator's token, in characters: 128 bits in hexadecimal. */
 const TOKEN_LENGTH_MIN = 32;
+/** Maximum length of an operator's token, in characters. */
 const TOKEN_LENGTH_MAX = 512;
 
 /** Token id length in logs, in characters: 48 bits, which do not reveal the token. */
 const TOKEN_ID_LENGTH = 12;
 
-/** Permission bits for group and others, and for others alone. */
+/** Permission bits of the group and of all other users. */
 const RIGHTS_OF_OTHERS = 0o077;
+/** Permission bits of users outside the group. */
 const RIGHTS_OF_STRANGERS = 0o007;
 
 /** Flag against following links; 0 on platforms without such links. */

@@ -45,7 +45,10 @@ export function withRevoked(keys: Keys, keyId: string, nowMs: number): KeyChange
   return changed({ ...key, revokedAtMs: nowMs });
 }
 
-/** Disables a key until `withEnabled`. An already disabled key keeps its time. */
+/**
+ * Disables a key until `withEnabled`. A key that is disabled already keeps its first disabling
+ * time.
+ */
 export function withDisabled(keys: Keys, keyId: string, nowMs: number): KeyChange<ApiKeyRecord> {
   const key = livingKeyIn(keys, keyId, nowMs);
   if (key.disabledAtMs !== undefined) return unchanged(key);

@@ -146,7 +146,7 @@ export class CachedAccount {
   #planChange: PlanChange | undefined;
   #isInvalid = false;
   /**
-   * The account read's start, in monotonic milliseconds, rounded down so that the copy never
+   * Start of the account read, in monotonic milliseconds. Rounded down, so that the copy never
    * becomes stale too late.
    */
   #readAtMs = 0;
