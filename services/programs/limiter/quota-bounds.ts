@@ -4,8 +4,8 @@
  */
 
 /**
- * Time until an unsettled reservation counts as used, in milliseconds (architecture 4). Rounded up
- * to the next tenth of a second.
+ * Time until an unsettled reservation is charged as used, in milliseconds (architecture 4). Rounded
+ * up to the next tenth of a second.
  */
 export const RESERVATION_AGE_MS = 60_000;
 
@@ -16,8 +16,8 @@ export const RESERVATION_AGE_MS = 60_000;
 export const RESERVATIONS_MAX = 16_384;
 
 /**
- * Maximum time that an admission waits for its turn, in milliseconds. Edges stop waiting before
- * that (architecture 4).
+ * Maximum time that an admission waits for its turn, in milliseconds. An edge stops waiting
+ * earlier, because its equal timeout begins earlier (architecture 4).
  */
 export const ADMIT_AGE_MS_MAX = 100;
 
@@ -49,8 +49,9 @@ export const ADMIN_REQUEST_MS_MAX = 5_000;
 export const RAISE_MIN = 10;
 
 /**
- * Steps that a raise pre-allocates; the meter raises again when half remains. A crash can lose up
- * to two steps (architecture 4); 1.75 leaves a quarter step for refunds.
+ * Number of steps that a raise pre-allocates. The meter raises again when half of the allowance
+ * remains. A crash can lose up to two steps (architecture 4); 1.75 leaves a quarter step for
+ * refunds.
  */
 export const RAISED_STEPS = 1.75;
 
@@ -76,13 +77,14 @@ export const ACCOUNT_AGE_MS_MAX = 30_000;
 export const ACCOUNT_OLD_MS = 15_000;
 
 /**
- * Period over which meters spread these reads, in milliseconds, against load peaks on the store.
+ * Period over which meters spread the background reads of accounts, in milliseconds. Prevents load
+ * peaks on the store.
  */
 export const ACCOUNT_OLD_SPREAD_MS = 10_000;
 
 /**
- * Maximum number of reservations in a closing record, newest first; all others count as used. At 64
- * bytes each, the record fits the journal's limit.
+ * Maximum number of reservations in a closing record. The record contains the newest; the next
+ * owner charges all others as used. At 64 bytes each, the record fits the journal's limit.
  */
 export const CLOSING_RESERVATIONS_MAX = 2_048;
 

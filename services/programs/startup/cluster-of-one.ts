@@ -10,9 +10,9 @@ import type { SharedStores } from '#startup/stores/store-set';
 import type { ShardedService } from '#storage/ports/cluster';
 
 /**
- * Address of every process that serves a SQLite file. Only one process holds the file, so an
- * earlier process at this address is dead, and the new process takes over the shards without a wait
- * (architecture 3.3).
+ * Address of every process that serves a SQLite file. Only one process can lock the file. Therefore
+ * an earlier process at this address has ended, and the new process takes over its shards
+ * immediately (architecture 3.3).
  */
 export const FILE_ADDRESS = 'file:0';
 

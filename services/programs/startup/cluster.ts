@@ -248,8 +248,8 @@ type Waiting = {
 };
 
 /**
- * Waits for `pending`. Rejects when `signal` aborts. The readiness probe shows `missing` at once,
- * the log after 2 s.
+ * Waits for `pending`. Rejects when `signal` aborts. During the wait, the readiness probe shows
+ * `missing`. After 2 s, the log shows `missing` too.
  */
 async function patiently<Value>(
   pending: Promise<Value>,
@@ -293,9 +293,7 @@ function clientObserver(metrics: Metrics, service: string) {
   return durationsOf(metrics, 'rpc_client_call_duration_seconds', service);
 }
 
-/**
- * Observer of received calls. `received` gets the message count of each frame.
- */
+/** Observer of received calls. Each frame calls `received` with its number of messages. */
 export function serverObserver(
   metrics: Metrics,
   service: string,

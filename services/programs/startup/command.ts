@@ -123,7 +123,7 @@ async function runAtTerminal(
   }
 }
 
-/** Exits once all output is written, even if a driver has left something open. */
+/** Exits after all output is written, even if a driver has left a socket open. */
 async function endedWith(code: number): Promise<never> {
   const { writtenOut } = await import('#startup/process/terminal');
   await writtenOut();

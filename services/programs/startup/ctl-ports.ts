@@ -18,7 +18,7 @@ const ADMIN_MS_MAX = 3_000;
 
 /**
  * Opens the configured cluster for `ctl`. Rejects with `ConfigError` if its stores are in the
- * memory of another process. Rejects as the stores do if the stores are unusable.
+ * memory of another process. Rejects as `openStores` if the stores cannot be used.
  */
 export async function openCtlCluster(config: Config): Promise<ClusterPorts & AsyncDisposable> {
   const lenient = ctlConfig(config);
@@ -97,7 +97,9 @@ async function openActingOnFile(
   };
 }
 
-/** Engine client, as in an edge. The cluster's tables provide its facts. */
+/**
+ * Opens an engine client as in an edge. The cluster id and the shard count come from the stores.
+ */
 async function openActing(
   config: Config,
   foundation: Foundation,

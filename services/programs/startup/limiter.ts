@@ -117,7 +117,9 @@ export async function limiterAlone(
   return limiter;
 }
 
-/** Limiter configuration. An edge's timeout is the maximum age of an admission. */
+/**
+ * Limiter configuration. The maximum age of an admission is the timeout of an edge for the limiter.
+ */
 function limiterConfigOf(config: Config, { actors }: Foundation): LimiterConfig {
   const { idleAgeMs, memoryBytesMax } = actors;
   return { idleAgeMs, memoryBytesMax, admitAgeMs: config.SERVICE_LIMITER_TIMEOUT_MS };
@@ -134,7 +136,7 @@ function wireServiceOf(
 
 const DAY_MS = 86_400_000;
 
-/** Dependencies of billing in its process, a limiter or standalone. */
+/** Dependencies of billing in a limiter process or a standalone process. */
 type BillingFoundation = {
   readonly clock: Clock;
   readonly credentials: CredentialFiles;
@@ -169,7 +171,9 @@ export async function openBillingDesk(
   });
 }
 
-/** Wraps plan changes with two entries in the account's audit trail. */
+/**
+ * Returns a function that executes a plan change between two entries in the account's audit trail.
+ */
 function auditedIn(audit: AuditTrail): BillingDeskPorts['audited'] {
   return async ({ accountId, after, ...entry }, change) =>
     await audit.around(accountId, entry, change, () => ({ after }));
@@ -202,7 +206,7 @@ function given<Value>(value: Value | undefined, variable: string, kind: string):
   throw new ConfigError(`${variable} is not set: SERVICE_BILLING_PROVIDER=${kind} needs the value`);
 }
 
-/** Audit trails of this process, which count entries that are not durable. */
+/** Audit trails of accounts in `store`. A metric counts the entries that could not be stored. */
 export function auditTrailOf({ clock, metrics }: Foundation, store: AuditStore): AuditTrail {
   const failures = metrics.counter('audit_failures_total');
   return new AuditTrail({ store, clock, onFailure: () => failures.inc() });

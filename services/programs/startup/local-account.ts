@@ -17,7 +17,7 @@ export type LocalAccount =
   | { readonly kind: 'made'; readonly key: string }
   | { readonly kind: 'found'; readonly id: string };
 
-/** Finds the local account, or creates the account with a key. Rejects as `AccountAdmin` does. */
+/** Finds the local account, or creates the account and a key. Rejects as `AccountAdmin` does. */
 export async function localAccount({ admin, audit }: Administration): Promise<LocalAccount> {
   const id = LOCAL_ACCOUNT_ID;
   if ((await admin.find(id)) !== undefined) return { kind: 'found', id };

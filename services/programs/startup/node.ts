@@ -45,7 +45,7 @@ type Served = {
   readonly administration: (Administration & { readonly load?: Limiter['load'] }) | undefined;
 };
 
-/** Parts in which an engine process and a limiter process differ. */
+/** Options that differ between an engine process and a limiter process. */
 type NodeService = {
   readonly service: ShardedService;
   readonly listen: 'SERVICE_ENGINE_LISTEN' | 'SERVICE_LIMITER_LISTEN';
@@ -57,8 +57,8 @@ type NodeService = {
 };
 
 /**
- * Opens a process of one service. The node is created first, then served, then joins. Joining needs
- * the server's address, and until then the node refuses every call.
+ * Opens a process of one service. Creates the node, starts its server, and joins the cluster.
+ * Joining needs the server's address. Before a node has joined, it refuses every call.
  */
 export async function openNodeProcess(
   config: Config,
@@ -116,8 +116,8 @@ export async function openNodeProcess(
 }
 
 /**
- * Returns a function that logs once who drains this node, and shows the drain in the readiness
- * probe until the process ends.
+ * Returns a function for drains of this node. The first call logs who drains the node, and shows
+ * the drain in the readiness probe until the process ends. Later calls do nothing.
  */
 export function drainReporter(
   { logger, clock }: { readonly logger: Logger; readonly clock: Foundation['clock'] },
@@ -146,8 +146,8 @@ function targetOfAlone(service: ShardedService): AdminTarget {
 }
 
 /**
- * Time to listen for other nodes after the start before claiming shards, in milliseconds: two
- * heartbeats.
+ * Time for which a started node only listens to other nodes, in milliseconds: two heartbeats. Then
+ * the node claims shards.
  */
 const STARTUP_GRACE_MS = 2_000;
 

@@ -14,10 +14,13 @@ import type { Foundation } from '#startup/process/dependencies';
 import type { SharedStores } from '#startup/stores/store-set';
 import { releaseOf } from '#stdlib/release';
 
-/** Timeout of a node's load report, and so of a whole cluster report, in milliseconds. */
+/**
+ * Timeout of a node's load report, in milliseconds. Also limits a cluster report, because all nodes
+ * report at the same time.
+ */
 const LOAD_MS_MAX = 800;
 
-/** Cluster overview, which watches until disposed. */
+/** Cluster overview, which watches the cluster until disposed. */
 export type OpenOverview = Disposable & ClusterOverview;
 
 /**
@@ -59,7 +62,10 @@ async function overviewBy(reporter: ClusterReporter): Promise<OpenOverview> {
 /** Text shown if the page is not built. */
 const NOT_BUILT = 'The page of the cluster is not built: run `npm run build:console`.\n';
 
-/** The admin port does not use TLS. */
+/**
+ * Safety headers of the page. Without the headers for HTTPS, because the admin port does not use
+ * TLS.
+ */
 const HEADERS = safetyHeaders(false);
 
 const ASSET = /^\/cluster\/assets\/([\w.-]+)$/;

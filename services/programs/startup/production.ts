@@ -21,8 +21,8 @@ type ProductionEvidence = {
 const SECRET_LENGTH_MIN = 32;
 
 /**
- * Minimum number of distinct characters in a secret. Fewer occur in one of 28 million secrets of 32
- * random hexadecimal digits.
+ * Minimum number of distinct characters in a secret. Of 28 million secrets of 32 random hexadecimal
+ * digits, one has fewer distinct characters.
  */
 const SECRET_VARIETY_MIN = 8;
 
@@ -116,8 +116,8 @@ function natsFaults(config: Config, role: Role, evidence: ProductionEvidence): s
 const PROXY_BITS_MIN = { v4: 24, v6: 64 } as const;
 
 /**
- * Wide proxy networks that SERVICE_TRUSTED_WIDE_NETWORKS does not confirm: any pod in such a
- * network could claim any client address.
+ * Faults for wide proxy networks that SERVICE_TRUSTED_WIDE_NETWORKS does not confirm. Any pod in
+ * such a network could claim any client address.
  */
 function proxyFaults(config: Config, role: Role): string[] {
   if (!servesApi(role) && role !== 'console') return [];

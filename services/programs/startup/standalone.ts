@@ -147,7 +147,7 @@ async function onStores(
 /** Addresses of a started service: URLs without a trailing slash. */
 type Addresses = {
   readonly api: string;
-  /** Undefined unless requested. */
+  /** Local account. Undefined unless the configuration requests the account. */
   readonly account: LocalAccount | undefined;
   readonly metrics: string;
   readonly admin: string;

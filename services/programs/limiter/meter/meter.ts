@@ -51,7 +51,10 @@ export class Meter {
   readonly account: CachedAccount;
   readonly #minute = new Minute();
   readonly #month: Month;
-  /** The stored record to continue from; later the newest unstored record. */
+  /**
+   * Before the first turn: the stored record, from which the counts continue. Later: the newest
+   * record, until it is stored.
+   */
   #head: MeterHead | undefined;
   /** Whether the counts include the newest record; false before the first turn. */
   #hasBegun = false;
@@ -72,7 +75,7 @@ export class Meter {
     this.account = new CachedAccount(account, readAt);
   }
 
-  /** The newest record, until stored. */
+  /** The newest record. Undefined after `forget` has dropped the record. */
   get head(): MeterHead | undefined {
     return this.#head;
   }
@@ -218,9 +221,9 @@ export class Meter {
   }
 
   /**
-   * Pre-allocates one request and `cycles` cycles. Raises both watermarks if either is low. Returns
-   * the log offset on which this grant depends. With `isOfCycles`, the offset also covers all
-   * cycles reserved so far.
+   * Pre-allocates one request and `cycles` cycles. If one of the watermarks is low, raises both.
+   * Returns the log offset on which this grant depends. With `isOfCycles`, the offset also covers
+   * all cycles reserved so far.
    */
   #cover(cycles: number, isOfCycles: boolean, turn: Turn<MeterRecord>): number {
     const { requestsPerMinute, cyclesPerMonth } = this.account.limits;
@@ -254,7 +257,7 @@ export class Meter {
     try {
       turn.commit(this.#record(monthWatermark, this.#minute.watermark.value, turn));
     } catch (refusal) {
-      // The settlement still counts. The next settlement tries to lower the watermark again.
+      // The settlement is already applied. The next settlement tries to lower the watermark again.
       if (refusal instanceof Fault) return;
       throw refusal;
     }
@@ -313,7 +316,7 @@ export class Meter {
   }
 }
 
-/** A record's window part. */
+/** The fields of a record that describe the window. */
 type RecordedWindow = Pick<MeterRecord, 'windowEndsAtMs' | 'windowWatermark' | 'unrecorded'>;
 
 /**
@@ -327,12 +330,12 @@ export class Minute {
   #endsAtMs = 0;
   #resetAtS = 0;
   #requests = 0;
-  /** The window's counted requests without a record. */
+  /** Counted requests in the open window that may lack a record. */
   #unrecorded = 0;
 
   /**
-   * Continues a record's window. All requests up to the watermark count as made. `forgotten`
-   * requests count too, except those that the record includes in `unrecorded`.
+   * Continues the window of a record. Assumes that all requests up to the watermark were made. Adds
+   * `forgotten` requests, except those that the record includes in `unrecorded`.
    */
   restore(
     { windowEndsAtMs, windowWatermark, unrecorded = 0 }: RecordedWindow,
@@ -368,7 +371,7 @@ export class Minute {
     this.watermark.set(0, 0);
   }
 
-  /** Window record with this watermark. */
+  /** The window's fields for a record with this watermark. */
   recorded(windowWatermark: number, now: Instant): RecordedWindow {
     const window = { windowEndsAtMs: this.endsAtWallMs(now), windowWatermark };
     const isAllOfIt = windowWatermark >= this.#requests && this.isOpen(now);
@@ -408,9 +411,9 @@ export class Minute {
 }
 
 /**
- * Maximum drift between wall and monotonic clock within a window, in milliseconds, before the
- * announced end follows the wall clock. Larger than rounding errors, so that `Reset` is stable; too
- * small for callers to notice.
+ * Maximum drift between wall and monotonic clock within a window, in milliseconds. After more
+ * drift, the announced end follows the wall clock. Rounding errors are smaller, so that `Reset` is
+ * stable. Callers do not notice a drift of this size.
  */
 const DRIFT_MS_MAX = 10;
 

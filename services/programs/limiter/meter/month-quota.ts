@@ -32,7 +32,7 @@ import {
 const NO_MONTHS: readonly FinishedMonth[] = [];
 const NO_KEYS: FinishedMonth['keys'] = [];
 
-/** A record's month part, without reservations. */
+/** The fields of a record that describe the month, without reservations. */
 type MonthRecord = Omit<MeterRecord, 'windowEndsAtMs' | 'windowWatermark' | 'reservations'>;
 
 /**
@@ -95,14 +95,14 @@ export class Month {
     return this.#finished;
   }
 
-  /** Open reservation count. */
+  /** Number of open reservations. */
   get openReservations(): number {
     return this.#reservations.size;
   }
 
   /**
-   * Continues a record's month. All cycles up to the watermark count as used, except listed
-   * reservations.
+   * Continues the month of a record. Charges all cycles up to the watermark as used, except the
+   * reservations in the record.
    */
   restore(record: MeterRecord, now: Instant): void {
     this.#endsAtMs = record.monthEndsAtMs;
@@ -159,7 +159,7 @@ export class Month {
     this.watermark.set(0, 0);
   }
 
-  /** Month record with this watermark. */
+  /** The month's fields for a record with this watermark. */
   recorded(monthWatermark: number): MonthRecord {
     const { days } = this.#cycles;
     const keys = this.#keys.stored;
@@ -249,7 +249,7 @@ export class Month {
   }
 
   /**
-   * Charges the cycles that a call used. The rest is refunded once all calls that share the
+   * Charges the cycles that a call used. The rest is refunded after all calls that share the
    * reservation have been settled. Otherwise a refusal or replay could refund cycles that another
    * call is using. Returns false, without a change, if the call has no reservation or the
    * settlement names another reservation: such a settlement is a late duplicate.
@@ -289,7 +289,7 @@ export class Month {
     this.#today = dayOfMonth(this.#endsAtMs, timeOfDay(this.#day));
   }
 
-  /** Keeps the ended month's usage. */
+  /** Adds the usage of the ended month to the finished months. */
   #finish(): void {
     if (this.used === 0) return;
     // A wrong clock may have ended this month before: replace the earlier entry.
@@ -342,12 +342,12 @@ const EXPIRY_GRAIN_MS = 100;
  */
 class Reservations {
   #open: NumberMap<Reservation> | undefined;
-  /** No reservation expires before this monotonic time in milliseconds. */
+  /** Monotonic time in milliseconds before which no open reservation expires. */
   #nextExpiryMs = 0;
   /** Numbers start from the time, so that they differ from earlier meters' numbers. */
   #lastNumber = 0;
 
-  /** Open reservation count. */
+  /** Number of open reservations. */
   get size(): number {
     return this.#open?.size ?? 0;
   }

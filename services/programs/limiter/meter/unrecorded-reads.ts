@@ -17,7 +17,7 @@ type RecordingLog = Pick<CommitLog, 'isHeldUp'>;
 export class UnrecordedReads {
   readonly #isFlagged: boolean;
   #log: RecordingLog | undefined;
-  /** Monotonic milliseconds since when earlier grants are unknown. */
+  /** Monotonic time in milliseconds. All grants before this time are unknown. */
   #unknownSinceMs: number;
   #grantedAtMs = Number.NEGATIVE_INFINITY;
 
@@ -30,15 +30,15 @@ export class UnrecordedReads {
     this.#unknownSinceMs = isUnknown ? nowMs : Number.NEGATIVE_INFINITY;
   }
 
-  /** Sets the log for records. Grants made with an earlier log count as unknown. */
+  /** Sets the log for records. Grants with an earlier log are then unknown. */
   recordTo(log: RecordingLog, nowMs: number): void {
     if (this.#log !== undefined && this.areRecent(nowMs)) this.#unknownSinceMs = nowMs;
     this.#log = log;
   }
 
   /**
-   * Grants a call without a record if allowed, after `granted` such calls in the window. Returns
-   * whether the call was granted.
+   * Grants a call without a record if that is allowed. `granted` is the number of such calls in the
+   * window so far. Returns whether the call was granted.
    */
   grant({ scope, cycles }: AdmitCall, granted: number, limits: Limits, now: Instant): boolean {
     if ((scope !== 'read' && scope !== 'any') || cycles > 0 || this.#log?.isHeldUp !== true)

@@ -11,7 +11,7 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 
 const NO_ENDS: readonly number[] = [];
 
-/** Running totals by day; undefined: no usage yet. */
+/** Index of the first day with usage, and running totals by day. Undefined: no usage yet. */
 export type MonthDays = readonly number[] | undefined;
 
 /**
@@ -37,8 +37,9 @@ export function timeOfDay(day: number): number {
 /** Used cycles by day in a month, for an account or a key. */
 export class DailyCycles {
   #used = 0;
-  /** `days` in two fields, so that usage on a single day needs no list; -1: no usage. */
+  /** Index of the first day with usage; -1: no usage. */
   #firstDay = -1;
+  /** Running totals at the ends of days. A separate field, so that usage on one day needs no list. */
   #dayEnds: readonly number[] = NO_ENDS;
 
   get used(): number {
@@ -82,7 +83,7 @@ export class DailyCycles {
 
 /** Extends a list to the day `today`; `used` is the month's total so far. */
 export function daysUntil(days: MonthDays, used: number, today: number): MonthDays {
-  // Older releases counted without a list, so the day is unknown: count the cycles as today's.
+  // Older releases counted without a list, so the day is unknown. The cycles are counted for today.
   if (days === undefined) return used === 0 ? undefined : [today];
   const missing = today - dayOf(days);
   return missing > 0 ? [...days, ...Array<number>(missing).fill(used)] : days;
@@ -192,14 +193,17 @@ function withRoom(counts: readonly KeyCount[]): readonly KeyCount[] {
  * and which a crash loses.
  */
 export class DurableWatermark {
-  /** Watermark before the last raise, and its record's log offset. */
+  /** Watermark before the newest raise. */
   #valueBefore = 0;
+  /** Log offset of the record with `#valueBefore`. */
   #offsetBefore = 0;
   #value = 0;
   #offset = 0;
-  /** Amounts granted in the present tenth of a second, and in the previous tenth. */
+  /** Index of the present tenth of a second in monotonic time. */
   #tenth = 0;
+  /** Amount granted in the present tenth of a second. */
   #use = 0;
+  /** Amount granted in the previous tenth of a second. */
   #useBefore = 0;
 
   /** Count up to which the newest record allows grants. */

@@ -11,8 +11,8 @@ import { type Logger, STANDARD_OUTPUT } from '#telemetry/logger';
 export const CLOSING_MS_MAX = 25_000;
 
 /**
- * Time after closing until the process exits even if something keeps it alive, in milliseconds.
- * After an outage, the Cassandra driver may leak a connection that would keep the process alive.
+ * Maximum time from closing to the exit of the process, in milliseconds. After an outage, the
+ * Cassandra driver may leak a connection that would keep the process alive.
  */
 const LINGER_MS_MAX = 500;
 
@@ -21,8 +21,9 @@ export type Opened = AsyncDisposable;
 
 /**
  * Opens the process, waits until `stop` aborts, and closes it. Fulfils with the exit code: 0 after
- * an orderly end, 1 after one call of `report` if opening failed. Opens nothing if `stop` has
- * aborted already. When its signal aborts, `open` must give up and close what it opened.
+ * an orderly end, 1 if opening failed. Before a 1, calls `report` with the reason. Opens nothing if
+ * `stop` has aborted already. When its signal aborts, `open` must reject and close everything that
+ * it opened.
  */
 export async function live(
   open: (stop: AbortSignal) => Promise<Opened>,
@@ -121,7 +122,7 @@ function hostVariablesOf(host: string | undefined, config: Config): string {
   return named.length === 0 ? '' : `${named.join(' and ')}: `;
 }
 
-/** Listener error. `hostname` has a name that DNS cannot resolve. */
+/** Error of a listener. `hostname` is a name that DNS cannot resolve. */
 type ListenFailure = NodeJS.ErrnoException & {
   readonly port?: number;
   readonly address?: string;
@@ -159,9 +160,9 @@ const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const ENDED_BY_SIGNAL = 128;
 
 /**
- * Listens for SIGINT, SIGTERM and SIGHUP from this call on. The result aborts at the first signal,
- * and a second signal exits at once. The executable calls this function first, because the kernel
- * drops signals without a listener to process 1 of a container.
+ * Listens for SIGINT, SIGTERM and SIGHUP from this call on. The result aborts at the first signal.
+ * A second signal ends the process immediately. The executable calls this function first, because
+ * the kernel drops signals without a listener to process 1 of a container.
  */
 export function listenForStop(): AbortSignal {
   const stopping = new AbortController();
@@ -174,7 +175,7 @@ export function listenForStop(): AbortSignal {
   return stopping.signal;
 }
 
-/** Exit code of a command that a stop signal has ended, as shells report it. */
+/** Exit code of a command that a stop signal has ended. Shells report the same code. */
 export function exitCodeOf(stop: AbortSignal): number {
   const name = STOP_SIGNALS.find((each) => each === stop.reason);
   return name === undefined ? 1 : ENDED_BY_SIGNAL + constants.signals[name];
@@ -192,8 +193,8 @@ export class Waits {
   }
 
   /**
-   * Awaits `pending`. Until then the readiness probe shows `missing`. Rejects when the process is
-   * asked to stop.
+   * Awaits `pending`. During the wait, the readiness probe shows `missing`. Rejects when `stop`
+   * aborts.
    */
   async during<Value>(missing: () => string, pending: Promise<Value>): Promise<Value> {
     // A new function for each wait, because two waits may share `missing`.

@@ -130,7 +130,10 @@ export class CredentialFiles implements Disposable {
     this.#ports = ports;
   }
 
-  /** Current and future results of `parse` for the files. Rethrows errors of the first `parse`. */
+  /**
+   * Watches the files of a use. The returned value is always the result of the newest successful
+   * `parse`. Rethrows errors of the first `parse`.
+   */
   watch<Value>(
     use: CredentialUse,
     paths: readonly string[],

@@ -13,8 +13,8 @@ export function terminalQuestion(): ((question: string) => Promise<string>) | un
 }
 
 /**
- * Exits if the output cannot be written. Prints the cause, for example a full disk, unless the
- * reader has closed the pipe (`ctl accounts list | head`).
+ * From this call on, exits if the output cannot be written. Prints the cause, for example a full
+ * disk, unless the reader has closed the pipe (`ctl accounts list | head`).
  */
 export function endWithoutReader(): void {
   process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {

@@ -31,8 +31,8 @@ type Reading = { readonly credentials: CredentialFiles; readonly clock: Clock };
 
 /**
  * TLS settings for calls between the processes of a cluster. Undefined without a configured folder.
- * Throws `ConfigError` for unusable files. `role` is undefined for a process without a wire role,
- * whose certificate is not checked for a role.
+ * Throws `ConfigError` for unusable files. The certificate must allow `role`. Without `role`, for a
+ * process without a wire role, it may have any role.
  */
 export function wireTlsOf(
   config: Config,
@@ -79,7 +79,10 @@ export function clientTlsOf(
   });
 }
 
-/** Current and future results of `parse` for the folder that a variable names. */
+/**
+ * Watches the folder that a variable names. The returned settings are always from the newest
+ * successful `parse`. Undefined without a configured folder.
+ */
 function watched<Tls>(
   config: Config,
   variable: FolderVariable,
@@ -142,7 +145,7 @@ class TlsFolder {
     });
   }
 
-  /** Own certificate chain, checked to be valid now, and its key. */
+  /** Reads the own certificate chain and its key. Checks that the chain is valid now. */
   own(clock: Clock): { chain: Read<readonly X509Certificate[]>; key: Read<KeyObject> } {
     const chain = this.certificates('tls.crt');
     const key = this.#read('tls.key', createPrivateKey);
@@ -157,7 +160,8 @@ class TlsFolder {
     }
     if (nowMs >= Date.parse(validTo)) throw this.unusable('tls.crt', `has expired on ${validTo}`);
     try {
-      // A parsed certificate may be too weak for OpenSSL: its server would refuse all clients.
+      // A parsed certificate may be too weak for OpenSSL. A server with such a certificate would
+      // refuse all clients.
       createSecureContext({ cert: chain.pem, key: key.pem });
     } catch (error) {
       const [why] = (error as Error).message.split('\n');

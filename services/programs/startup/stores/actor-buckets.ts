@@ -4,7 +4,8 @@ import { type BucketOf, bucketsOf } from '#storage/ports/instances';
 
 /**
  * Bucket function for a service's actors. Prefers the cluster's stored shard count, because `ctl`
- * may be configured with another count. A node with another count ends before any read or write.
+ * may be configured with another count. A node that is configured with another count ends before
+ * its first read or write.
  */
 export async function bucketsIn(
   shards: ShardStore,

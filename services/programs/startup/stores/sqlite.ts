@@ -34,7 +34,8 @@ const PLACE_STEP =
   'put the file back with its -wal, or stop the process and restore a backup (docs/runbook.md#the-file-is-not-at-its-place)';
 
 /**
- * Maximum wait for the integrity check at start, in milliseconds. Enough for about ten gigabytes.
+ * Maximum time that a start waits for the integrity check, in milliseconds. Enough for about ten
+ * gigabytes.
  */
 const CHECK_MS_MAX = 30_000;
 
@@ -76,8 +77,8 @@ export async function sqliteStores(
 
 /**
  * Opens the stores in the configured file for a tool. The tool locks the file, so that no process
- * serves it. Creates a missing file. A file without a secret stores `secret`. Rejects with
- * `ConfigError` if the file cannot be used.
+ * serves it. Creates a missing file. If the file has no secret, stores `secret` in the file.
+ * Rejects with `ConfigError` if the file cannot be used.
  */
 export async function heldFileStores(
   config: Config,
@@ -215,7 +216,7 @@ async function storesIn(
     journals: sqliteJournalStore(file, clock, isHeld),
     shards,
     dirtyFlag: sqliteDirtyFlag(file),
-    // The file has no server, so this machine's clock counts.
+    // The file has no server, so this machine's clock is used.
     serverClocks: { read: async () => [clock.wallMs()] },
     ownSecret: await fixFact(file, 'secret', secret ?? randomness.base62(SECRET_LENGTH)),
   };

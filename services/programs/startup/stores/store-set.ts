@@ -38,7 +38,10 @@ export type SharedStores = CommonStores & {
   readonly journals: JournalStore;
   readonly shards: ShardStore;
   readonly serverClocks: ServerClocks;
-  /** Reason for refusing instance changes now. Absent if the store never refuses changes. */
+  /**
+   * Returns the reason for refusing all instance changes now, or undefined. Absent if the store
+   * never refuses changes.
+   */
   readonly refusal?: Journal['refusal'];
   /** Dirty flag, for data with a single process. Absent if processes share the data. */
   readonly dirtyFlag?: DirtyFlag;
