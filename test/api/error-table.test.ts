@@ -91,7 +91,7 @@ forbidden('is the answer to every write with a read-only key, and reads are 200'
     assert.is((await reader.send('GET', path)).status, 200, path);
   }
   const scored = await reader.send('POST', '/test/submit', { json: { answers: [] } });
-  assert.is(scored.status, 422, 'test/submit is read scope');
+  assert.is(scored.status, 422, 'test/submit must need only the scope read');
   assert.is((await caller.send('GET', `/instances/${id}`)).body.data.cycle_count, 0);
 });
 
@@ -242,7 +242,7 @@ tooMany('throttled is the answer to an early observation under strict handling',
 });
 
 tooMany(
-  'rate_limited is the answer beyond a minute’s requests, with an alias and the wait',
+  'rate_limited is the answer beyond the requests per minute, with an alias and Retry-After',
   async () => {
     const someone = await newCaller({ requestsPerMinute: 3 });
     for (let i = 0; i < 3; i += 1) assert.is((await someone.send('GET', '/personas')).status, 200);
@@ -266,7 +266,7 @@ tooMany('rate_limited comes before every other error', async () => {
 });
 
 tooMany(
-  'quota_exceeded is the answer beyond a month’s cycles, with the wait until its end',
+  'quota_exceeded is the answer beyond the cycles per month, with the wait until next month',
   async () => {
     const poor = await newCaller({ cyclesPerMonth: 1 });
     const id = await poor.createInstance();
@@ -278,7 +278,7 @@ tooMany(
     const seconds = (monthEndMs - now.getTime()) / 1_000;
     assert.ok(Math.abs(answer.body.retry_after - seconds) < 3);
     assert.is(header(answer, 'retry-after'), String(answer.body.retry_after));
-    assert.is((await poor.send('GET', `/instances/${id}`)).status, 200, 'reading costs nothing');
+    assert.is((await poor.send('GET', `/instances/${id}`)).status, 200, 'reads must cost no cycle');
   },
 );
 

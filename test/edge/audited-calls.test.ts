@@ -83,7 +83,7 @@ writes('are not made without their audit line', async () => {
   }
 });
 
-writes('are answered with the engine’s answer when only their second line fails', async () => {
+writes('are answered by the engine even if the second audit line fails', async () => {
   let lines = 0;
   await using edge = await edgeWith(async () => {
     lines += 1;

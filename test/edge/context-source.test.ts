@@ -3,13 +3,14 @@ import * as assert from 'uvu/assert';
 import { ContextSource, parseJsonBody } from '#edge/serve/json';
 import { liveHeapBytes } from '#test/support/garbage';
 
-/** Stored contexts, and bytes per request body. */
+/** Number of stored contexts. */
 const CONTEXTS = 500;
+/** Bytes of text beside the context in each request body. */
 const BODY_BYTES = 30_000;
 
 const CONTEXT = '{"cause":"a failed deployment"}';
 
-/** The stored context from a large body. */
+/** Parses a large body, and returns the context to store. */
 function contextOf(n: number): string {
   const body = `{"a":${n},"context":${CONTEXT},"b":"${'x'.repeat(BODY_BYTES)}"}`;
   const { context } = parseJsonBody(Buffer.from(body)) as { context: unknown };

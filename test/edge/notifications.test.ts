@@ -72,7 +72,7 @@ sent('is refused while 32 others are in flight, so that the provider retries', a
 
 const barring = suite('a network that sends refused notifications');
 
-barring('has only five a second checked after 30 in a minute', async () => {
+barring('has only five notifications a second verified after 30 in a minute', async () => {
   const { clock, asked, barred, limiter, notifications, take } = openNotifications();
   limiter.answering = refusing(FORGED);
   for (let sentSoFar = 0; sentSoFar < 30; sentSoFar += 1) {

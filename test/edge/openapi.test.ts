@@ -94,11 +94,12 @@ committed('describes the purpose of every parameter and header', () => {
   }
 });
 
-/** Headers in every answer (interface 8.2), and headers for specific statuses. */
+/** Headers in every answer. Source: interface 8.2. */
 const ALWAYS = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'].concat([
   'X-Monthly-Remaining',
   'X-Request-Id',
 ]);
+/** Further headers in answers with a status. */
 const WITH_STATUS: Record<string, readonly string[]> = {
   201: ['Location', 'ETag', 'Idempotent-Replayed'],
   304: ['ETag'],
@@ -163,7 +164,10 @@ committed('names every code and reason in the answers of the endpoints', () => {
   );
 });
 
-/** Asserts that later values are valid. An open enumeration is a union with arbitrary text. */
+/**
+ * Asserts that a schema accepts fields and values of later releases. An enumeration does so if it
+ * is a union with arbitrary text.
+ */
 function assertItselfOpen(schema: Described, where: string): void {
   assert.is.not(schema.additionalProperties, false, where);
   assert.is.not(typeof schema.const, 'string', where);

@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert';
 import { adminTokenFile } from '#test/support/calls/admin-token';
 import { addressIn, type ProcessRun, runMain } from '#test/support/process-run';
 
-/** A temporary home folder, until disposed. */
+/** Creates a temporary home folder. Disposal removes the folder. */
 function ownHome() {
   const home = mkdtempSync(join(tmpdir(), 'identity-engine-home-'));
   return { home, [Symbol.dispose]: () => rmSync(home, { recursive: true }) };

@@ -94,7 +94,7 @@ stop('the process answers calls in flight first', async () => {
   assert.ok(tookMs < STOP_MS_MAX, `${tookMs} ms`);
 });
 
-stop('a second signal ends the process at once', async () => {
+stop('a second signal ends the process immediately', async () => {
   const run = runMain(['standalone']);
   await run.says(/Ctrl-C/);
   const socket = await openedAt(addressIn(run, /API +(http:\S+)\/v1/));
@@ -128,7 +128,7 @@ welcome('the printed curl command works as pasted, even when repeated', async ()
 });
 
 welcome(
-  'without a local account, it prints no key, no curl command and no link to disabled docs',
+  'without a local account, no key, no curl command and no link to disabled docs is printed',
   async () => {
     const run = runMain(['standalone']);
     await run.says(/Ctrl-C/);

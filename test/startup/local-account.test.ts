@@ -39,7 +39,7 @@ local('prints a key of an enterprise account with high limits', async () => {
 
 const lasting = cassandra.suite('a local account on Cassandra');
 
-/** Starts a service on these tables, with or without the account. */
+/** Starts a service with the local account on the tables of a keyspace. */
 async function startOn(keyspace: string): Promise<ProcessRun> {
   const run = runMain(['standalone'], {
     SERVICE_STORAGE: 'cassandra',

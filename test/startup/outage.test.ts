@@ -91,10 +91,10 @@ engine('during a call, the call gets 503 and its cycle is charged once', async (
   assert.is(limitOf(answer, 'monthly'), limitOf(before, 'monthly') - 1);
   const retried = await someone.send('POST', `/instances/${id}/process`, sent);
   assert.is(retried.status, 503);
-  assert.is(limitOf(retried, 'monthly'), limitOf(answer, 'monthly'), 'the same reservation');
+  assert.is(limitOf(retried, 'monthly'), limitOf(answer, 'monthly'), 'a second reservation');
 });
 
-engine('later calls get 503 at once and their cycles are refunded', async () => {
+engine('later calls get 503 immediately, and their cycles are refunded', async () => {
   const someone = await account();
   const before = await someone.send('GET', '/personas');
   const unknown = '/instances/inst_0123456789abcdef';

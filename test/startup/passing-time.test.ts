@@ -49,7 +49,7 @@ minute('starts with the first request, and ends exactly 60 s later', async () =>
   assert.is(limitOf(refused, 'reset'), reset);
   await pass(Number(refused.headers.get('retry-after')) * 1_000);
   const next = await someone.send('GET', '/personas');
-  assert.is(next.status, 200, 'waiting for the time of the answer suffices');
+  assert.is(next.status, 200, 'a call after the time in Retry-After must be served');
   assert.is(limitOf(next, 'remaining'), 1);
   assert.is(limitOf(next, 'reset'), Math.ceil((clock.wallMs() + 60_000) / 1_000));
 });
@@ -76,7 +76,7 @@ observed('without a timestamp is throttled for exactly a second', async () => {
   assert.is((await processed(id)).body.data.snapshot.cycle, 2);
 });
 
-observed('without a timestamp follows after a second if the clock stepped back', async () => {
+observed('without a timestamp is accepted after a second if the clock stepped back', async () => {
   const id = await createInstance(caller);
   await process(caller, id, SEEN);
   const [firstMs = 0] = await timesOf(id);
@@ -88,7 +88,7 @@ observed('without a timestamp follows after a second if the clock stepped back',
   clock.stepWall(2 * HOUR_MS);
 });
 
-observed('without a timestamp follows even after a clock step and an eviction', async () => {
+observed('without a timestamp is accepted after a clock step and an eviction', async () => {
   const id = await createInstance(caller);
   await process(caller, id, SEEN);
   const [firstMs = 0] = await timesOf(id);
@@ -100,7 +100,7 @@ observed('without a timestamp follows even after a clock step and an eviction', 
 });
 
 observed(
-  'in a batch without timestamps ends now, but follows the previous observation',
+  'in a batch without timestamps has a time up to now, but after the previous observation',
   async () => {
     const id = await createInstance(caller);
     await process(caller, id, SEEN);

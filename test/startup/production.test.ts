@@ -40,7 +40,7 @@ const FIT: Record<Role, Record<string, string>> = {
 
 const ROLES = ['standalone', 'edge', 'engine', 'limiter', 'console', 'migrate', 'ctl'] as const;
 
-/** Variables in the reported faults, in order of their first mention. */
+/** The variable that each reported fault names first. */
 function wrongOf(role: Role, variables: Record<string, string | undefined>, shows = false) {
   const faults = productionFaults(readConfig(variables), role, { showsCertificate: () => shows });
   return faults.map((fault) => /^SERVICE_[A-Z_]+/.exec(fault)?.[0]);

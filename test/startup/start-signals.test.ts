@@ -13,7 +13,7 @@ const hasNamespace = spawnSync('unshare', [...AS_PROCESS_1, 'true']).status === 
 if (!hasNamespace) console.log('skipped: only root can create a PID namespace');
 
 /**
- * Module hook that reports when the executable loads its main program, after its first lines.
+ * Module hook that reports when the executable has run its first lines and loads the main program.
  */
 const HOOK = `import { registerHooks } from 'node:module';
 import { writeSync } from 'node:fs';
@@ -22,7 +22,7 @@ registerHooks({ load(url, context, next) {
   return next(url, context);
 } });`;
 
-/** Sends a signal to process 1 while it loads. Returns its exit code or ending signal. */
+/** Sends a signal to process 1 while it loads. Returns the exit code, or the ending signal. */
 async function endedWhileLoading(args: readonly string[], name: NodeJS.Signals) {
   const program = [process.execPath, 'services/main.ts', ...args];
   const child = spawn('unshare', [...AS_PROCESS_1, ...program], {

@@ -67,7 +67,7 @@ for (const [name, value, why] of [
   ['SERVICE_ACTOR_IDLE_S', '29', 'too small'],
   ['SERVICE_TRUSTED_PROXIES', 'everybody', 'not a network'],
 ] as const) {
-  variable(`${name}=${value} (${why}) is rejected with one line that names it`, async () => {
+  variable(`${name}=${value} (${why}) is rejected with one line that names ${name}`, async () => {
     const line = await complaintOf(runMain(['standalone'], { [name]: value }));
     assert.not.match(line, /hush/);
     assert.match(line, new RegExp(`^configuration: ${name}: .`));
@@ -89,7 +89,7 @@ variable('an address of another machine is rejected with one line', async () => 
 
 for (const host of ['192.0.2.1', 'nowhere.invalid']) {
   // Report 24: a wrong host of the console was refused without its variable, and a name without the name.
-  variable(`SERVICE_CONSOLE_HOST=${host} is rejected with both in one line`, async () => {
+  variable(`SERVICE_CONSOLE_HOST=${host} is rejected with one line that names both`, async () => {
     const origin = { SERVICE_CONSOLE_ORIGIN: 'https://console.example.com' };
     const run = runMain(['standalone'], { SERVICE_CONSOLE_HOST: host, ...origin });
     const line = await complaintOf(run);

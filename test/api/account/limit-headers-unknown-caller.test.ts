@@ -74,7 +74,7 @@ unknown('outside /v1 has none of these headers', async () => {
   assert.is(response.headers.get('x-monthly-remaining'), null);
 });
 
-/** Maximum tries to use up a second's look-ups. */
+/** Maximum number of attempts to use up the key look-ups of one second. */
 const ROUNDS_MAX = 20;
 
 const guessing = suite('an address that has sent 30 unknown keys in a minute');
@@ -89,7 +89,7 @@ function auth(): string[] {
 }
 
 guessing(
-  'has few keys looked up: other keys are 503, except valid keys used recently',
+  'gets few of its keys looked up: the others get 503, except valid keys used recently',
   async () => {
     const newcomer = await newCaller();
     const known = await newCaller();
@@ -154,8 +154,9 @@ guessing('is refused before it sends the body', async () => {
 });
 
 /**
- * Sends more unknown keys in parallel than are looked up in a second. Repeats until `look` finds
- * the expected answers, because a second may end during the flood.
+ * Sends more unknown keys in parallel than the service looks up in one second. Repeats the flood
+ * until `look` finds the expected answers: if a second ends during a flood, the service looks up
+ * more keys.
  */
 async function flooded(
   look: (answers: Answer[], tookS: number) => Promise<Answer | undefined> | Answer | undefined,
@@ -174,7 +175,7 @@ async function flooded(
   return undefined;
 }
 
-/** Fulfils once the service waits for the body, because the key may be looked up. */
+/** Fulfils when the service waits for the body: it then allows a look-up of the key. */
 async function bodyAwaited(connection: RawConnection): Promise<undefined> {
   while (!connection.isEnded) {
     if (((await metricValues(service)).get('edge_unfinished_bodies') ?? 0) > 0) return;

@@ -8,7 +8,10 @@ const FOUR = ['limit', 'remaining', 'reset', 'monthly'] as const;
 const all = (answer: Answer) => FOUR.map((name) => limitOf(answer, name));
 const nowS = () => Date.now() / 1_000;
 
-/** An account with 1,000 requests a minute and 50 cycles a month, and its first answer. */
+/**
+ * Creates a caller whose account has 1,000 requests a minute and 50 cycles a month. `first` is the
+ * answer to the first request of the caller.
+ */
 async function newAccount() {
   const someone = await newCaller({
     requestsPerMinute: 1_000,
@@ -112,7 +115,7 @@ counted('counts one request whatever its status, and only the used cycles', asyn
   }
 });
 
-counted('to HEAD is 404 with Allow, and counts a request', async () => {
+counted('is 404 with Allow for HEAD, and counts a request', async () => {
   const { someone, first: start } = await newAccount();
   const answer = await send(service, 'HEAD', '/instances', {
     headers: { authorization: `Bearer ${someone.key}` },
@@ -123,7 +126,7 @@ counted('to HEAD is 404 with Allow, and counts a request', async () => {
   assertNext(answer, start, 0);
 });
 
-counted('to a read-only key’s write is 403, counts a request, and reserves no cycle', async () => {
+counted('is 403 for a write with a read-only key, and counts no cycle', async () => {
   const { someone, first: start } = await newAccount();
   const id = await someone.createInstance();
   const key = await newKey(service, someone.accountId, 'read');
@@ -135,7 +138,7 @@ counted('to a read-only key’s write is 403, counts a request, and reserves no 
   assert.is(limitOf(answer, 'remaining'), limitOf(start, 'remaining') - 3);
 });
 
-counted('to a suspended account is 403, and counts a request', async () => {
+counted('is 403 for a suspended account, and counts a request', async () => {
   const { someone, first: start } = await newAccount();
   const path = `/accounts/${someone.accountId}/status`;
   await admin(service, 'PUT', path, { status: 'suspended' });
@@ -169,7 +172,7 @@ counted('never shows the same remainder to two parallel calls', async () => {
   assert.is(new Set(answers.map((answer) => limitOf(answer, 'reset'))).size, 1);
 });
 
-counted('shows a plan change at once, and keeps the usage', async () => {
+counted('shows a plan change immediately, and keeps the usage', async () => {
   const { someone } = await newAccount();
   const id = await someone.createInstance();
   await someone.process(id, observationAt(0));
@@ -194,7 +197,7 @@ counted('shows a plan change at once, and keeps the usage', async () => {
 const limited = suite('429 rate_limited');
 
 limited(
-  'has no remaining requests, the window’s end, the same month, and a sufficient wait',
+  'shows 0 requests, the end of the window, all unused cycles and the time to wait',
   async () => {
     const someone = await newCaller({ plan: 'free' });
     let answer = await someone.send('GET', '/personas');

@@ -77,7 +77,7 @@ forged('is refused, and changes nothing', async () => {
   assert.equal(await changesOf(caller), []);
 });
 
-forged('is refused with an API key as well, which is neither checked nor metered', async () => {
+forged('is refused even with an API key, which is neither checked nor metered', async () => {
   const caller = await newCaller({ plan: 'free' });
   const { body, signature } = bought(caller.accountId);
   const before = limitOf(await caller.send('GET', '/personas'), 'remaining');
@@ -133,7 +133,7 @@ exception('applies only to the exact path', async () => {
 
 const flood = suite('a flood of forged notifications');
 
-flood('is soon refused without verification, and callers and the provider are served', async () => {
+flood('is soon refused without verification, but blocks no caller and no provider', async () => {
   const caller = await newCaller({ plan: 'free' });
   const { body, signature } = bought(caller.accountId);
   const answers = [];

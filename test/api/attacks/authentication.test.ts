@@ -76,7 +76,7 @@ wrong('is refused before anything else is checked', async () => {
 
 const right = suite('a valid key');
 
-right('is accepted in any case of the scheme, and with extra spaces', async () => {
+right('is accepted with the scheme in any letter case, and with extra spaces', async () => {
   for (const line of [`bearer ${key}`, `BEARER ${key}`, `  Bearer ${key} \t`]) {
     const answer = await sendRaw(
       service,

@@ -12,7 +12,7 @@ const head = (method: string, version: string, ...lines: string[]) =>
 const get = (target: string, ...headers: string[]) =>
   requestText('GET', target, [auth, ...headers]);
 
-/** Asserts a refusal in the envelope with all headers, and without any account's figures. */
+/** Asserts a refusal in the error envelope. Its limit headers are 0: no account is known. */
 async function assertRefusedRaw(bytes: string | Uint8Array, status: number, reason: string) {
   const answer = await sendRaw(service, bytes);
   assertRefusalShape(answer);

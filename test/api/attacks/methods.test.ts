@@ -31,7 +31,7 @@ methods('is refused with 401 without a key', async () => {
   }
 });
 
-methods('returns nothing of a TRACE request', async () => {
+methods('does not echo a TRACE request', async () => {
   const answer = await sendRaw(service, requestText('TRACE', '/v1/instances', [auth, 'X-A: echo']));
   assert.not.match(answer.text, /echo|svc_sk_/);
 });
@@ -42,7 +42,7 @@ methods('opens no tunnel for CONNECT', async () => {
   assertRefusalShape(answer);
 });
 
-methods('leaves the process running if its connection is reset, like other requests', async () => {
+methods('leaves the process running if the connection is reset, as do other requests', async () => {
   const length = 'Content-Length: 9';
   for (const bytes of [
     'CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: x\r\n\r\n',

@@ -63,9 +63,9 @@ foreign('is not in the list of another account, nor in its total', async () => {
   assert.equal([data, pagination.total], [[], 0]);
 });
 
-const keys = suite('the same key or request id in two accounts');
+const keys = suite('the same Idempotency-Key or request id in two accounts');
 
-keys('names two different calls', async () => {
+keys('identifies two different calls', async () => {
   const headers = { 'idempotency-key': 'shared-key' };
   const json = { name: 'one' };
   const mine = await owner.send('POST', '/instances', { json, headers });
@@ -93,19 +93,20 @@ keys('does not reveal another account’s instance', async () => {
   assert.is(answer.headers.get('x-request-id'), 'request-of-owner');
 });
 
-/** Timed requests per kind. Source: attacks, API2. */
+/** Number of timed requests for each kind of instance. */
 const SAMPLES = 10_000;
 
-/** Request pairs per connection, and pairs for warm-up. A connection serves 10,000 requests. */
+/** Request pairs on one connection, which serves at most 10,000 requests. */
 const PAIRS_PER_ROUND = 2_200;
+/** First pairs on each connection, which are not timed. */
 const WARM_UP = 200;
 
-/** Share of kept samples. The slowest samples measure the machine, not the service. */
+/** Share of samples to keep. The slowest samples measure the machine, not the service. */
 const KEPT = 0.9;
 
 /**
- * Maximum relative difference between the mean times. Another look-up or message would exceed this
- * limit by far.
+ * Maximum relative difference between the mean times. One additional look-up or message would
+ * cause a much larger difference.
  */
 const DIFFERENCE_MAX = 0.1;
 

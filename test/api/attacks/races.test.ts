@@ -26,7 +26,7 @@ edits('let exactly one succeed: 200 and 409', async () => {
   }
 });
 
-const resets = suite('two resets at once');
+const resets = suite('two concurrent resets');
 
 resets('are both answered 200, and the instance is as after one reset', async () => {
   const id = await caller.createInstance();
@@ -91,7 +91,7 @@ many('advance the instance by one cycle each, unless throttled', async () => {
   assert.is(limitOf(after, 'monthly'), 10_000 - cycles.length);
 });
 
-many('under one Idempotency-Key advance one cycle and get one answer', async () => {
+many('under one Idempotency-Key advance one cycle and get the same answer', async () => {
   const mine = await newCaller({ cyclesPerMonth: 10_000 });
   const id = await mine.createInstance();
   const sent = { json: observationAt(0), headers: { 'idempotency-key': 'the-same' } };
@@ -167,7 +167,7 @@ revocations('is answered 200 before and 401 after the revocation, and nothing el
   }
   assert.ok(statuses.slice(0, 20).every((status) => status === 200));
   assert.ok(statuses.slice(30).every((status) => status === 401));
-  assert.equal(statuses, statuses.toSorted(), 'once refused, always refused');
+  assert.equal(statuses, statuses.toSorted(), 'a call succeeds after a refused call');
   const { data } = (await caller.send('GET', `/instances/${instance}`)).body;
   assert.is(data.cycle_count, statuses.filter((status) => status === 200).length);
 });

@@ -21,8 +21,9 @@ const residentBytes = async () =>
 /** Maximum process growth under an attack that should cost little memory, in bytes. */
 const GROWTH_BYTES_MAX = 150 * 1_024 * 1_024;
 
-/** Requests in one wave, and maximum number of requests without a read. */
+/** Number of requests in one wave. */
 const WAVE = 500;
+/** Maximum number of requests to send to a service whose answers are not read. */
 const UNREAD_MAX = 10_000;
 
 const personasAnswered = async () => {
@@ -99,7 +100,7 @@ sizes('of 20,000 keys is refused within a second', async () => {
     assert.is(answer.status, 422);
     tookMs.push(performance.now() - startedMs);
   }
-  // Use the best run among three, because a busy machine pauses now and then.
+  // Use the fastest of three runs: a busy machine may pause during one of them.
   assert.ok(Math.min(...tookMs) < 1_000, `${tookMs} ms`);
 });
 
@@ -185,7 +186,7 @@ pages('at the largest offset is empty', async () => {
 
 const slow = suite('a slow sender');
 
-slow('is answered 408 and disconnected after no byte, half a head or half a body', async () => {
+slow('that sends nothing, half a head or half a body is answered 408 and closed', async () => {
   const half = requestText('POST', '/v1/instances', [auth, json, 'Content-Length: 100']);
   const cases = [
     ['', 0],

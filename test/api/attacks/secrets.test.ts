@@ -21,7 +21,7 @@ function assertHoldsNone(text: string, where: string): void {
   for (const each of SECRETS) assert.not.ok(text.includes(each), `a secret is in ${where}`);
 }
 
-/** Sends one request for every kind that has its own log line. */
+/** Sends requests that are logged in different ways, with the key in each part of a request. */
 async function everyKind(): Promise<void> {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(0));
@@ -46,7 +46,7 @@ async function everyKind(): Promise<void> {
   for (const bytes of raw) await sendRaw(service, bytes);
 }
 
-/** The log with all lines for the requests answered so far. */
+/** Returns the log after it contains the lines of all answered requests. */
 async function wholeLog(): Promise<string> {
   const marker = `marker-${crypto.randomUUID()}`;
   while (!service.log().includes(marker)) {
@@ -85,7 +85,7 @@ logs('the line of a request contains the request id', async () => {
   assert.ok(lines.some((line) => line.requestId === 'find-me-again' && line.status === 200));
 });
 
-/** Complete lines only: the last line may be partly written. */
+/** Splits the log into complete lines, without the last line, which may be incomplete. */
 function linesOf(log: string): string[] {
   return log.split('\n').slice(0, -1);
 }

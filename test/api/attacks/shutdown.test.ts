@@ -9,7 +9,7 @@ import { startService } from '#test/support/servers/service';
 /** Maximum shutdown time without a slow caller, in milliseconds. */
 const PROMPT_MS_MAX = 3_000;
 
-/** A service that was asked to stop while a request was half sent. */
+/** Starts a service, and sends SIGTERM to the process with the API while a body is awaited. */
 async function stoppingService() {
   const service = await startService();
   const caller = await newCaller(service);
@@ -54,7 +54,7 @@ async function assertEnded(
 
 const stopping = suite('a service that is asked to stop');
 
-stopping('answers requests in progress, refuses later ones with 503, and ends', async () => {
+stopping('answers requests in progress, refuses later requests with 503, and ends', async () => {
   const { service, auth, ended, busy, fresh } = await stoppingService();
   await using _ = service;
   await fresh.ended();

@@ -52,7 +52,7 @@ const METHODS = ['GET', 'POST', 'PATCH', 'DELETE', 'PUT', 'TRACE', 'PROPFIND', '
 const ROUTES = new Set([...ENDPOINTS.map(({ path }) => path), 'refused', 'unknown']);
 const COUNTED = new Set(['GET', 'POST', 'PATCH', 'DELETE', '_OTHER']);
 
-labels('adds no metric series that an earlier run did not add', async () => {
+labels('adds the same metric series as an earlier run with other words', async () => {
   const id = await caller.createInstance();
   await fuzz(id, 1);
   const before = [...(await metricValues(service)).keys()].filter(isOwn);
@@ -61,7 +61,7 @@ labels('adds no metric series that an earlier run did not add', async () => {
   assert.equal(after.toSorted(), before.toSorted());
 });
 
-labels('adds only methods and routes of closed sets as labels', async () => {
+labels('adds only labels from the closed sets of methods and routes', async () => {
   for (const name of (await metricValues(service)).keys()) {
     const [, method] = /http_request_method="([^"]*)"/.exec(name) ?? [];
     const [, route] = /http_route="([^"]*)"/.exec(name) ?? [];
@@ -78,7 +78,7 @@ labels.after(close);
 
 for (const each of [listener, labels]) each.run();
 
-/** Sends the same request kinds in every run, with different words. */
+/** Sends the same kinds of requests in every run, but with other words in each run. */
 async function fuzz(id: string, run: number): Promise<void> {
   for (let i = 0; i < REQUESTS; i += 1) {
     const word = `w${run}x${i}`;
@@ -105,7 +105,7 @@ async function fuzz(id: string, run: number): Promise<void> {
   }
 }
 
-/** Whether only requests determine a series: excludes process metrics and effects of load. */
+/** Whether a metric series depends only on the requests, not on the process or its load. */
 function isOwn(name: string): boolean {
   if (/_bucket|"503"|unavailable|edge_fail_closed/.test(name)) return false;
   return /^(http_|limiter_|edge_|identity_|rpc_)/.test(name);

@@ -7,7 +7,7 @@ const remove = (id: string) => caller.send('DELETE', `/instances/${id}`);
 
 const deleting = suite('deleting an instance');
 
-deleting('is answered 200 with its id', async () => {
+deleting('is answered 200 with the id of the instance', async () => {
   const id = await caller.createInstance();
   const answer = await remove(id);
   assert.is(answer.status, 200);
@@ -15,7 +15,7 @@ deleting('is answered 200 with its id', async () => {
   assert.is(answer.headers.get('etag'), null);
 });
 
-deleting('makes its ten routes answer 404', async () => {
+deleting('makes the ten routes of the instance answer 404', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(0));
   await remove(id);

@@ -45,7 +45,7 @@ generations('shows the same rows with generation=current', async () => {
 });
 
 generations(
-  'shows every record with generation=all, newest commit first, with its generation',
+  'shows every record and its generation with generation=all, the newest record first',
   async () => {
     const { data, pagination } = await get(id, 'history?generation=all');
     assert.is(pagination.total, 37);
@@ -93,7 +93,7 @@ generations('has no current records right after a reset, but all older records',
   assert.is((await get(id, 'history?generation=all')).pagination.total, 37);
 });
 
-generations('began with generation 1', async () => {
+generations('had generation 1 before the first reset, like a new instance', async () => {
   const fresh = await caller.createInstance();
   await caller.process(fresh, observationAt(0));
   assert.equal(places((await get(fresh, 'history?generation=all')).data), [[1, 1]]);

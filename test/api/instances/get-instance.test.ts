@@ -7,7 +7,7 @@ const get = (id: string) => caller.send('GET', `/instances/${id}`);
 
 const present = suite('getting an instance');
 
-present('is answered 200 with exactly its fields', async () => {
+present('is answered 200 with exactly the documented fields', async () => {
   const made = await caller.send('POST', '/instances', { json: { name: 'Ada', description: 'd' } });
   const { id, created_at } = made.body.data;
   const answer = await get(id);

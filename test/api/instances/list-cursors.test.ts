@@ -76,8 +76,8 @@ for (const sort of ['created_at', 'name']) {
         const ids = await named(caller);
         const query = `limit=3&sort=${sort}&order=${order}${search}`;
         const rows = await walk(caller, '/instances', query, async (page) => {
-          // Moves rows to the other end and back, and around the middle, before and after they were
-          // shown.
+          // New names move rows to the other end of the list, and back. Some rows move before the
+          // walk has shown them, others afterwards.
           await rename(caller, ids[0], `zb0${page}`);
           await rename(caller, ids[9], `ab0${page}`);
           await rename(caller, ids[8], page % 2 === 0 ? 'zzb0' : 'b08');

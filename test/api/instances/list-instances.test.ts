@@ -80,7 +80,7 @@ many('breaks ties of the time by id', async () => {
   assert.equal(keys, keys.toSorted());
 });
 
-many('sorted by name is in the order of names', async () => {
+many('with sort=name shows the instances in the order of their names', async () => {
   const names = await namesIn(owner, '?sort=name&order=asc&limit=100');
   assert.equal(names, names.toSorted());
   assert.equal(await namesIn(owner, '?sort=name&limit=100'), names.toReversed());
@@ -114,7 +114,7 @@ many('shows the current cycles and energy', async () => {
   assert.is(item.energy_level, snapshot.energy_level);
 });
 
-many('shows a new name and a deletion at once', async () => {
+many('shows a new name and a deletion immediately', async () => {
   const id = createdIds[4] ?? '';
   await owner.send('PATCH', `/instances/${id}`, { json: { name: 'aaa first' } });
   assert.is((await namesIn(owner, '?sort=name&order=asc&limit=1'))[0], 'aaa first');

@@ -68,7 +68,7 @@ initial('keeps name and description, and advances updated_at', async () => {
   assert.ok(after.updated_at >= before.updated_at);
 });
 
-/** An instance with a configuration, and the model that replays the instance. */
+/** Creates an instance with `CONFIG`, and a replay of the model with the same start values. */
 async function replayed() {
   const id = await caller.createInstance({ initial_config: CONFIG });
   const replay = new ModelReplay(MORNING_MS, {
@@ -96,7 +96,7 @@ stable('returns to the last stable checkpoint at cycle 0', async () => {
   assertServed(await stateOf(id), snapshot, ['instance_id', 'cycle_count']);
   assertServed(await contractOf(id), contract);
   assert.is(answer.body.data.energy_level, (await stateOf(id)).energy_level);
-  assert.is.not(answer.body.data.energy_level, 0.6, 'a checkpoint later than the creation');
+  assert.is.not(answer.body.data.energy_level, 0.6, 'the checkpoint is later than the creation');
 });
 
 stable('without any checkpoint does the same as a reset to initial', async () => {

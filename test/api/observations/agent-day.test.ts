@@ -11,7 +11,7 @@ const caller = await newCaller({ cyclesPerMonth: 1_000 });
 type Json = ReturnType<typeof JSON.parse>;
 type Observed = Extract<Moment, { kind: 'observed' }>;
 
-/** Observations between two reads. */
+/** Number of moments of the day between two checks of all reads. */
 const READ_EVERY = 20;
 
 const RISKY = ['challenge', 'pivot', 'explore', 'execute'];
@@ -42,7 +42,10 @@ function assertContract(contract: Json, level: string): void {
   if (level === 'D3') assert.ok(recovery.cooldown_required);
 }
 
-/** An instance, the pure model that replays its day, and the expected answers to all reads. */
+/**
+ * Sends the moments of a day to one instance, and replays the same moments with the pure model.
+ * Records the rows that history and drift must show.
+ */
 class Diary {
   readonly id: string;
   readonly replay: ModelReplay;
@@ -69,7 +72,7 @@ class Diary {
     }
   }
 
-  /** Asserts that all reads agree with each other. */
+  /** Asserts that all reads agree with the recorded day and with the last answer. */
   async look(): Promise<void> {
     const read = async (path: string) =>
       (await caller.send('GET', `/instances/${this.id}${path}`)).body;
@@ -180,7 +183,7 @@ day('is served as the model computes, and all reads agree throughout the day', a
   assert.equal(events.data, diary.all(diary.events));
   assert.equal(events.pagination, { total: diary.events.length });
   const left = limitOf(await caller.send('GET', '/personas'), 'monthly');
-  assert.is(left, 1_000 - diary.history.length, 'a cycle for every accepted observation');
+  assert.is(left, 1_000 - diary.history.length, 'every accepted observation must cost a cycle');
 });
 
 day('starts close to the persona, with hardly any drift and without stress', async () => {

@@ -8,7 +8,7 @@ import { assertServed, ModelReplay } from '#test/support/model-replay';
 
 const { caller } = await sharedScene();
 
-/** Sequences per property; each sequence is about thirty requests. */
+/** Number of sequences for each property. One sequence needs about thirty requests. */
 const RUNS = { numRuns: 30 };
 
 type Sent = {
@@ -104,7 +104,7 @@ batch('gives exactly the same result as its observations sent one by one', async
   );
 });
 
-batch('split anywhere into two gives the same result as the whole', async () => {
+batch('that is split into two batches gives the same result as the whole batch', async () => {
   await fc.assert(
     fc.asyncProperty(sequence, fc.nat({ max: 24 }), async (observations, cut) => {
       const at = Math.min(cut, observations.length);

@@ -19,7 +19,7 @@ const statusesOf = ({ body }: Answer): string[] =>
 const items = suite('a batch with optional item keys');
 
 // Report 2: a batch that was sent again after a crash was applied and charged a second time.
-items('is answered per item, and changes and costs nothing when repeated', async () => {
+items('is answered per item, and a repetition changes and costs nothing', async () => {
   const payer = await newCaller({ cyclesPerMonth: 10 });
   const id = await payer.createInstance();
   const log = [keyed(0), keyed(1), keyed(2)];
@@ -48,7 +48,7 @@ items('without any key has no results', async () => {
   assert.equal(Object.keys(body.data), ['snapshot', 'contract', 'drift', 'processed_count']);
 });
 
-items('recognises the keys of single calls, and single calls recognise its keys', async () => {
+items('recognises keys of single calls, and single calls recognise item keys', async () => {
   const id = await caller.createInstance();
   const [alone, inBatch] = [uuidV7(), uuidV7()];
   const single = (observation: object, key: string) =>

@@ -133,7 +133,7 @@ reused('on another instance, or by another account, is a new call: 200', async (
   }
 });
 
-reused('for a create and then on the created instance names two calls', async () => {
+reused('first for a create and then on the created instance identifies two calls', async () => {
   const key = newKey();
   const made = await sendKeyed(
     caller,

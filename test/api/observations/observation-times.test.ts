@@ -45,7 +45,7 @@ early('repeats the drift of a cycle that was rolled back', async () => {
   assert.is(level, 'D3');
 });
 
-early('is answered with the wait in whole seconds, at least one', async () => {
+early('is answered with the time to wait in whole seconds, at least one', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(10));
   const waits = { 10: '1', 10.999: '1', 10.001: '1', 9.999: '2', 9: '2', 0: '11' };
@@ -130,7 +130,7 @@ past('advances the model by the time since the previous observation', async () =
   }
 });
 
-past('that is the first after the creation advances the model by the time since then', async () => {
+past('advances the model by the time since the creation if it is the first', async () => {
   const made = await caller.send('POST', '/instances', {
     json: { name: 'x', initial_config: { energy_level: 0.3 } },
   });
@@ -143,7 +143,7 @@ past('that is the first after the creation advances the model by the time since 
   assertServed(served, replay.expected(), ['instance_id', 'description']);
 });
 
-/** Asserts that `Retry-After` ends at about `timeMs`, for a call made at `askedMs`. */
+/** Asserts that the wait in `Retry-After` of a call sent at `askedMs` ends at about `timeMs`. */
 function assertWaitUntil(timeMs: number, { headers }: Answer, askedMs: number): void {
   const waitMs = Number(headers.get('retry-after')) * 1_000;
   assert.ok(waitMs <= timeMs - askedMs + 2_000 && waitMs >= timeMs - Date.now() - 2_000);

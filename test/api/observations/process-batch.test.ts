@@ -65,7 +65,7 @@ accepted('of one item is answered 200, with and without a timestamp', async () =
   assert.is((await send(id, { observations: untimed(1) })).body.data.processed_count, 1);
 });
 
-accepted('of 100 is answered 200 and costs one request and 100 cycles', async () => {
+accepted('of 100 observations is answered 200 and costs one request and 100 cycles', async () => {
   const id = await caller.createInstance();
   const before = await caller.send('GET', `/instances/${id}`);
   const after = await send(id, { observations: timed(100) });
@@ -120,7 +120,7 @@ early('without timestamps is throttled as a whole: 200, the previous state, coun
   assert.is((await timesOf(id)).length, 1);
 });
 
-/** Sends a batch within a second after an observation. Repeats on a slow machine. */
+/** Sends an observation and a batch. Repeats both until they are sent within one second. */
 async function batchAtOnce() {
   for (;;) {
     const id = await caller.createInstance();

@@ -12,7 +12,7 @@ const simulate = (id: string, observations: readonly object[], headers = {}) =>
 
 const refusalOf = ({ status, body }: Answer) => [status, body.error];
 
-/** All that a caller can read about an instance, and the remaining cycles. */
+/** Returns all answers about an instance, each with its ETag and the remaining cycles. */
 async function everythingOf(id: string) {
   const paths = ['', '/snapshot', '/contract', '/history?generation=all', '/drift'];
   const seen = [];

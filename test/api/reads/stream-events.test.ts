@@ -22,7 +22,7 @@ const idsOf = (events: readonly StreamEvent[]) => cyclesOf(events).map(({ id }) 
 const upTo = (last: number, from = 1) =>
   Array.from({ length: last - from + 1 }, (_, n) => from + n);
 
-/** Reads the cycles after an event id, up to the newest. */
+/** Reads the `cycle` events after the event `last`, up to the event `newest`. */
 async function cyclesBehind(id: string, last: number, newest: number): Promise<StreamEvent[]> {
   using reader = await follow(caller, id, '', { 'last-event-id': `${last}` });
   const events = await reader.until('state');
@@ -36,12 +36,14 @@ async function cyclesBehind(id: string, last: number, newest: number): Promise<S
 
 const following = suite('an event stream');
 
-/** The account's other keys. A test opens the maximum streams with `busy`. */
+/** A read-only key of the account. */
 const reading = { key: await newKey(service, caller.accountId, 'read') };
+/** Another key, with which one test opens the maximum number of streams. */
 const busy = { key: await newKey(service, caller.accountId, 'read') };
 
 following.before(async () => {
-  // A stream that is admitted within a second after an account change is ended once.
+  // The edge ends streams that it admitted within a second after an account change, such as the
+  // new keys. Wait until it no longer ends a stream.
   const id = await caller.createInstance();
   for (let isOver = !isHeard; !isOver; ) {
     using reader = await follow(caller, id);
@@ -238,7 +240,7 @@ async function untilOpened(of: Pick<Caller, 'key'>, id: string): Promise<void> {
 const ended = suite('a stream whose key is revoked');
 
 if (isHeard) {
-  ended('ends at once, and cannot be opened again', async () => {
+  ended('ends immediately, and cannot be opened again', async () => {
     const id = await caller.createInstance();
     const { key, keyId } = await keyOf(service, caller.accountId);
     using reader = await follow({ key }, id);

@@ -17,7 +17,7 @@ const answersWith = (valueAt: (position: number) => number) =>
     question_id: `q${String(position + 1).padStart(2, '0')}`,
     value: valueAt(position),
   }));
-/** Answers from a person who fully agrees to `high` modes and fully disagrees to `low` modes. */
+/** Answers that fully agree with statements about `high` modes, and reject `low` modes. */
 const profile = (high: readonly string[], low: readonly string[]) =>
   answersWith((position) => {
     const mode = modeOf(position);
@@ -29,7 +29,7 @@ const profile = (high: readonly string[], low: readonly string[]) =>
 
 const accepted = suite('a submitted test');
 
-accepted('for two modes and against two is answered 200 with strengths and scores', async () => {
+accepted('with two high and two low modes is answered 200 with strengths and scores', async () => {
   const high = ['assertion', 'identity'];
   const low = ['connection', 'stress_response'];
   const answer = await submit({ version: '1.0', answers: profile(high, low) });

@@ -9,7 +9,7 @@ import {
   unknown,
 } from '#test/edge/admission/admission-fixture';
 
-/** An admission, and functions that send invented keys. */
+/** An admission that refuses every key at first, with functions that send invented keys. */
 function scene(isHeard = true) {
   const opened = admissionUnderTest(unknown, isHeard);
   let made = 0;
@@ -39,7 +39,7 @@ async function guessed() {
   return opened;
 }
 
-barred('five more are looked up in a second, and other addresses are unaffected', async () => {
+barred('five more keys are looked up in a second, and other addresses are unaffected', async () => {
   const { guess } = await guessed();
   assert.is(await guess(100), 5);
   assert.is(await guess(10, '2.2.2.2'), 10);

@@ -41,7 +41,7 @@ export function noNumbers(retryAfterS: number) {
   };
 }
 
-/** How a limiter answers. */
+/** Answers a call like a limiter. */
 export type Answering = (call: LimiterCall) => LimiterAnswer | Promise<LimiterAnswer>;
 
 /** The answer to a key that was never created. */
@@ -51,7 +51,8 @@ export const unknown: Answering = () => ({ verdict: 'unknown_key', allowance: un
 export const admitting: Answering = () => ({ verdict: 'admitted', allowance: ALLOWANCE });
 
 /**
- * An edge's admission with a limiter that answers by `answering`. Records warnings if `isHeard`.
+ * An edge's admission with a fake limiter, which answers calls with `answering`. Records warnings
+ * about addresses if `isHeard`.
  */
 export function admissionUnderTest(answering: Answering, isHeard = true) {
   const clock = new ManualClock();
@@ -59,7 +60,7 @@ export function admissionUnderTest(answering: Answering, isHeard = true) {
   const asked: LimiterCall[] = [];
   const warned: unknown[][] = [];
   const limiter = {
-    /** Replaceable by a test. */
+    /** A test may replace this function. */
     answering,
     ask(call: LimiterCall) {
       asked.push(call);

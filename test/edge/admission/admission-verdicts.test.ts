@@ -16,7 +16,7 @@ import {
 const admitted = suite('a call that the limiter admits');
 
 for (const [how, answering] of [
-  ['at once', admitting],
+  ['immediately', admitting],
   ['later', async (call) => admitting(call)],
 ] as const satisfies [string, Answering][]) {
   admitted(`${how} has the figures and the instance limit of its account`, async () => {

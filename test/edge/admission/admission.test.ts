@@ -10,7 +10,8 @@ import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
 
 /**
- * An edge's admission with a limiter that answers by `answering`, and the settlements it receives.
+ * An edge's admission with a fake limiter, which answers calls with `answering`. `settled` records
+ * the settlements that the limiter receives.
  */
 function scene(answering: Answering) {
   const clock = new ManualClock();
@@ -43,7 +44,7 @@ const unavailable = (isOutcomeUnknown: boolean) =>
     isOutcomeUnknown,
   });
 
-/** A limiter that fails admissions, with known or unknown outcome, and accepts settlements. */
+/** A limiter that fails admissions with a known or unknown outcome. `settling` answers the rest. */
 const failing =
   (isOutcomeUnknown: boolean, settling: Answering): Answering =>
   (call) =>
@@ -60,7 +61,7 @@ granted('are refunded once, because they will not be used', async () => {
   assert.is(await unsettled(), 0);
 });
 
-granted('are not refunded for a keyed call, because another try may use the cycles', async () => {
+granted('are not refunded for a keyed call, because a retry may use the cycles', async () => {
   const { admit, settled } = scene(failing(true, settling));
   await admit({ isKeyed: true });
   assert.equal(settled, []);
@@ -76,7 +77,7 @@ granted('are not refunded if the call needs no cycles or was certainly not admit
 });
 
 for (const [how, refuse] of [
-  ['at once', () => raise(unavailable(false))],
+  ['immediately', () => raise(unavailable(false))],
   ['later', () => Promise.reject(unavailable(false))],
 ] as const) {
   granted(`are counted as unsettled if the refund fails ${how}`, async () => {
@@ -118,7 +119,7 @@ settlement('for a deleted account keeps the figures of the admission as well', a
   assert.is(await unsettled(), 0);
 });
 
-settlement('that is answered at once is not counted as failed', async () => {
+settlement('that is answered immediately is not counted as failed', async () => {
   const { settle, unsettled } = scene(settling);
   assert.equal(await settle(3), { was: 'there' });
   assert.is(await unsettled(), 0);

@@ -13,7 +13,7 @@ const ADDRESSES = 50_000;
 /** Maximum memory after the flood, in MiB: 10,000 addresses, and a margin for the heap. */
 const MIB_MAX = 3;
 
-/** Maximum memory if every address is blocked and holds five look-up times, in MiB. */
+/** Maximum memory in MiB if every network is blocked and stores the times of five look-ups. */
 const BARRED_MIB_MAX = 6;
 
 /** An edge's refused addresses, with a limiter that recognises no key. */
@@ -34,7 +34,7 @@ function networkAt(index: number): string {
   return `2001:${(index >> 4).toString(16)}:0:${(index & 15).toString(16)}::1`;
 }
 
-/** Heap growth by `action`, in MiB. */
+/** Heap growth that `action` causes, in MiB. */
 function grownMib(action: () => void): number {
   const before = liveHeapBytes();
   action();

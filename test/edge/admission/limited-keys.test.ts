@@ -181,7 +181,7 @@ remembered('is evicted after 10,000 later refusals', async () => {
 
 const changed = suite('when an account change is announced');
 
-changed('the limiter is asked about its keys at once, and not about other keys', async () => {
+changed('the limiter is asked about the keys of this account again, but not others', async () => {
   const { limiter, admit, announce } = await refused();
   const other = { caller: { accountId: BOB, credential: 'key of Bob' } };
   await admit({ scope: 'read' });

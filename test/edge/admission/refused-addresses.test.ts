@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { RefusedAddresses } from '#edge/callers/known-callers';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** Refused keys per address, with a clock and the networks blocked so far. */
+/** The refused keys of each address. `barred` records the networks that were blocked. */
 function scene() {
   const clock = new ManualClock();
   const barred: string[] = [];
@@ -87,7 +87,7 @@ guesser('is unblocked a minute later', () => {
   assert.is(send('1.1.1.1', 29), 29);
 });
 
-guesser('costs other addresses no more checks once it is unblocked', () => {
+guesser('causes no checks of other addresses after it is unblocked', () => {
   const { clock, refused } = guessed('2001:db8:1:2::1');
   assert.ok(refused.hasBars);
   clock.advance(60_000);

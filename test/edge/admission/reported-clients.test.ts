@@ -41,7 +41,7 @@ reports('is reported again after 10,000 other keys', () => {
 
 const calls = suite('the caller data in a call to the limiter');
 
-calls('always has the address, and the client until a call of the minute succeeds', async () => {
+calls('always has the address, but the client only until a call is admitted', async () => {
   const { admit, asked, limiter, clock } = admissionUnderTest(unknown);
   const heard = async (call: Partial<AdmissionCall> = {}) => {
     asked.length = 0;

@@ -13,7 +13,7 @@ import { stateOf } from '#test/support/settled';
 
 const NOW_MS = Date.UTC(2026, 0, 15);
 
-/** Longer than a test needs, so that the drain ends early and not by cut-off. */
+/** Limit of the drain, longer than a test needs: the drain must end before this limit. */
 const DRAIN_MS = 5_000;
 
 /** A closing edge with two open connections. */
@@ -63,7 +63,7 @@ draining('waits for idle connections no longer than configured', async () => {
   assert.ok(tookMs >= 390 && tookMs < DRAIN_MS, `${tookMs} ms`);
 });
 
-/** A plain server with a drain, and its port. */
+/** Starts a plain HTTP server with a drain. */
 async function plainServer() {
   const server = createServer((_request, response) => response.end('served'));
   const drain = drainOf(server);
@@ -78,7 +78,7 @@ async function plainServer() {
 
 const racing = suite('a connection that arrives while a server drains');
 
-racing('is accepted, although the last check ran first', async () => {
+racing('is accepted even if it arrives just before the last check', async () => {
   using plain = await plainServer();
   const { drain, port } = plain;
   const left = drain.sendAway(DRAIN_MS);

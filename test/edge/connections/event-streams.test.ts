@@ -56,7 +56,7 @@ bounded('free the slot of a stream that does not start', () => {
 
 const sent = suite('event streams');
 
-sent('of a changed account end at once, and its new streams end within a second', async () => {
+sent('of a changed account end immediately, and its new streams within a second', async () => {
   const { clock, accountNews, ended, open } = streamsUnderTest();
   const [own, other] = [open(), open(OTHER)];
   accountNews.announce(CALLER.accountId);
@@ -124,7 +124,7 @@ sent('end half a minute after announcements fail, or when announcements resume',
   assert.ok(first.response.isEnded);
   const second = open();
   await pass(clock, 5_000, 1_000);
-  assert.not(second.response.isEnded, 'a stream that began meanwhile has its own half minute');
+  assert.not(second.response.isEnded, 'a stream that opened meanwhile must last half a minute');
   accountNews.isHeard = true;
   await pass(clock, 1_000, 1_000);
   assert.ok(second.response.isEnded);
@@ -132,7 +132,7 @@ sent('end half a minute after announcements fail, or when announcements resume',
   assert.equal(ended, ['account']);
 });
 
-sent('with a renewal end on time, with the configured reconnect delay', async () => {
+sent('with a configured age end at that age, and send the configured retry delay', async () => {
   for (const isHeard of [true, false]) {
     const { clock, open } = streamsUnderTest(isHeard, { streamMsMax: 20_000, retryMs: 70 });
     const { response } = open();
@@ -144,7 +144,7 @@ sent('with a renewal end on time, with the configured reconnect delay', async ()
   }
 });
 
-sent('with a renewal last no longer than others if no changes are announced', async () => {
+sent('with a long configured age end within half a minute without announcements', async () => {
   const { clock, open } = streamsUnderTest(false, { streamMsMax: 600_000, retryMs: 70 });
   const { response } = open();
   await pass(clock, 31_000, 1_000);

@@ -8,7 +8,7 @@ import { Pipelines } from '#edge/listen/slow-peers';
 
 const BODY_BYTES = 32 * 1_024;
 
-/** Exceeds one socket read plus the data that the parser holds. */
+/** Maximum bytes to read ahead: more than one socket read plus the data in the parser. */
 const READ_AHEAD_BYTES_MAX = 192 * 1_024;
 
 /** A listener that delays its first answer until `letGo`, and records served body sizes. */
@@ -146,7 +146,7 @@ pipelined('that arrived only in part are read to the end later', async () => {
   assert.equal(scene.bodies, [0, 250_000]);
 });
 
-pipelined('wait in greater number if they have no body', async () => {
+pipelined('wait in larger numbers if they have no body', async () => {
   using scene = await listenerUnderTest();
   scene.client.write(GET.repeat(40));
   await untilConstant(() => (scene.pipelines.waiting === 39 ? 39 : 0));
@@ -158,7 +158,7 @@ pipelined('wait in greater number if they have no body', async () => {
 
 const many = suite('connections with waiting pipelined bodies');
 
-/** A connection with an unread answer and a pipelined request with a body. */
+/** A connection with an unanswered request, and a pipelined request with a body behind it. */
 function holdOn(pipelines: Pipelines): Socket {
   const socket = new Socket();
   const [front, behind] = [new IncomingMessage(socket), new IncomingMessage(socket)];

@@ -10,8 +10,9 @@ import { UnfinishedBodies } from '#edge/listen/bodies';
 /** Maximum unfinished bodies, over all networks. */
 const BODIES_MAX = 8_192;
 
-/** Maximum bytes in all unfinished bodies, and part size in the tests. */
+/** Maximum bytes in all unfinished bodies. */
 const BYTES_MAX = 64 * 1_024 * 1_024;
+/** Bytes of one large unfinished body. */
 const PART_BYTES = 128 * 1_024;
 
 /** Unfinished bodies from addresses that a test chooses. */

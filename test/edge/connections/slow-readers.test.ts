@@ -12,15 +12,17 @@ const metric = async (name: string) => (await metricValues(service)).get(name) ?
 const residentBytes = () => metric('process_resident_memory_bytes');
 const slowEnded = () => metric('edge_slow_readers_ended_total{cause="slow"}');
 
-/** Large pages per connection, and connections that do not read. */
+/** Number of large pages that each connection requests. */
 const PAGES = 60;
+/** Number of connections that do not read. */
 const CONNECTIONS = 8;
 
 /** Maximum process growth, in bytes. Without a limit, the 8 MB pages would take 500 MB. */
 const GROWTH_BYTES_MAX = 150 * 1_024 * 1_024;
 
-/** A steady reader's rate and duration. On loopback, its kernel first accepts more after 17 s. */
+/** Rate of a steady reader. */
 const STEADY_BYTES_PER_SECOND = 60 * 1_024;
+/** Duration of steady reading. On loopback, the kernel accepts more data only after 17 s. */
 const STEADY_MS = 32_000;
 
 const id = await createInstance(caller);

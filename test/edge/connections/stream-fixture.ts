@@ -10,7 +10,10 @@ import { turnOfEvents } from '#test/support/settled';
 /** The default caller. */
 export const CALLER = { accountId: 'AdaAdaAdaAda', credential: 'a key' };
 
-/** A response that records the text sent to the client, and whether the client accepts more. */
+/**
+ * A response that records the text sent to the client. A test sets `writableNeedDrain` to simulate
+ * a client that does not read.
+ */
 class FakeResponse extends EventEmitter {
   written = '';
   writableNeedDrain = false;

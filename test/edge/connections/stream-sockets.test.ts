@@ -17,7 +17,10 @@ import { TEST_ORIGIN } from '#test/support/test-logger';
 /** Bytes per engine answer. The engine always has further events. */
 const PAGE_BYTES = 64 * 1_024;
 
-/** Exceeds the answers that the kernels buffer without a reader: 6 MiB on both sides. */
+/**
+ * Maximum engine answers for a client that does not read. The kernels on both sides buffer 6 MiB,
+ * which is about 100 answers.
+ */
 const ASKED_MAX = 400;
 
 /** An edge on a real socket, whose engine has endless events. */

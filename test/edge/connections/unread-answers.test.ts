@@ -49,7 +49,7 @@ function scene(count: number) {
       unread.sweep();
     }
   };
-  /** Asserts that the first connection survives `seconds`, but not `more` seconds. */
+  /** Asserts that the first connection survives `seconds`, and ends within `more` seconds. */
   const assertEndsIn = (seconds: number, more: number): void => {
     pass(seconds);
     assert.not.ok(reader.destroyed);
@@ -183,7 +183,7 @@ steps('is ended after 10 s without a step if its kernel accepted little data bef
 
 const many = suite('many connections with unread answers');
 
-many('are ended at once, largest first, until 256 MiB remain', () => {
+many('are ended immediately, largest first, until 256 MiB remain', () => {
   const { readers, unread, ends } = scene(300);
   for (const [index, reader] of readers.entries()) {
     reader.give(index === 7 ? 2 * MIB : MIB);
@@ -245,10 +245,11 @@ many('are counted by the sweep if their answers are small', () => {
   assert.is(ends.length, 20_000 - 16_384);
 });
 
-const still = suite('a connection without traffic for the listener’s time-out');
+const still = suite('a connection that was idle for the time-out of its listener');
 
 /**
- * Connects to a server with this handler. Calls `look` with the server's socket after its time-out.
+ * Sends a request to a server with this handler. Calls `look` when the server's socket has timed
+ * out.
  */
 async function whenStill(
   answer: RequestListener,

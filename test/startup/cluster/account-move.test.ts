@@ -15,10 +15,13 @@ const { address: nats } = natsOrSkip();
 
 const INSTANCES = 300;
 
-/** Observations of the first instance, more than a head holds. */
+/** Number of observations of the first instance, more than a head holds. */
 const OBSERVATIONS = 100;
 
-/** Stored heads after which the import is killed, more than `ctl import` writes concurrently. */
+/**
+ * Number of stored heads at which the test kills the import. More than `ctl import` writes
+ * concurrently.
+ */
 const CUT_AFTER = 30;
 
 /** Idle seconds until instances are stored and evicted: the minimum setting. */

@@ -112,7 +112,7 @@ async function assertServed(): Promise<void> {
 const everyShard = Array.from({ length: 16 }, (_, shard) => [shard, UNBEATABLE] as const);
 
 for (const service of ['limiter', 'engine'] as const) {
-  attacked(`no process believes a false owner of all ${service} shards`, async () => {
+  attacked(`no process accepts a false owner of all ${service} shards`, async () => {
     const { heartbeat } = await overheard(service);
     const { address, path } = attacker;
     const claims = [address, `unix:${path}`].map((where) => ({
@@ -131,7 +131,7 @@ for (const service of ['limiter', 'engine'] as const) {
   });
 }
 
-attacked('no process believes a false leave or a replayed message', async () => {
+attacked('no process accepts a false leave or a replayed message', async () => {
   const { raw, heartbeat } = await overheard('engine');
   const owned = async () => {
     const runs = [...cluster.engines.values()];

@@ -115,7 +115,7 @@ real('refuses callers with an API key', async () => {
 const memory = suite('the report of an in-memory process');
 
 for (const part of ['standalone', 'limiter']) {
-  memory(`states that a ${part} process is no cluster`, async () => {
+  memory(`states that a ${part} process is not a cluster`, async () => {
     const run = runMain([part]);
     await run.says(/Ctrl-C|ready/);
     const admin = /Admin {4}(http:\S+)/.exec(run.stdout())?.[1] ?? addressIn(run, 'admin');

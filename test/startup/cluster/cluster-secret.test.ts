@@ -54,7 +54,7 @@ changing('loses no message or call, and accepts processes with only the new secr
   };
   const loadedAt = (part: Part) => Promise.all(runsOf[part].map((run) => metric(run, LOADED)));
   const steps = [[OLD, NEW], [NEW, OLD], [NEW]];
-  // Sequential steps, so that processes in different steps share a secret.
+  // All roles complete a step before the next step: processes one step apart share a secret.
   for (const [part, lines] of steps.flatMap((step) => PARTS.map((each) => [each, step] as const))) {
     const before = await loadedAt(part);
     write(part, lines);
@@ -69,7 +69,7 @@ changing('loses no message or call, and accepts processes with only the new secr
     await call();
   }
   for (const run of runs) assert.is(await metric(run, 'bus_dropped_total'), 0, run.stderr());
-  // A process without the old secret is accepted and gets its share.
+  // A new process that has only the new secret joins the cluster.
   const late = await cluster.startEngine('c');
   const nodes = runMain(['ctl', 'nodes', '--json'], cluster.variables);
   assert.is(await nodes.ended, 0, nodes.stderr());

@@ -200,7 +200,7 @@ wrong('an unreachable NATS server is named', async () => {
 
 const strangers = nats.suite('when another cluster uses the same NATS subjects');
 
-strangers('its messages are ignored, and the log has the next step', async () => {
+strangers('messages of the other cluster are ignored, and a log line reports this', async () => {
   if (cassandra.address === '') return;
   await using keyspace = await openMigratedKeyspace(cassandra.address);
   const prefix = keyspace.name;

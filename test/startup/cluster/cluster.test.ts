@@ -9,7 +9,7 @@ const { address: nats } = natsOrSkip();
 /** Continuously observed instances, several per engine. */
 const INSTANCES = 12;
 
-/** Results of an instance's observations during a cluster change. */
+/** Results of all observations during a cluster change. */
 type Observed = { acknowledged: number; readonly refusals: string[] };
 
 let cluster: OwnCluster;
@@ -29,7 +29,7 @@ running.after(async () => {
   await cluster[Symbol.asyncDispose]();
 });
 
-/** Observes every instance with sequential calls until shortly after `change`. */
+/** Observes every instance until `change` ends, with one call at a time per instance. */
 async function under(change: () => Promise<void>): Promise<Observed> {
   const observed: Observed = { acknowledged: 0, refusals: [] };
   const state = { isOver: false };

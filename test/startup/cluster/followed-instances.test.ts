@@ -137,7 +137,7 @@ following('do not delay a leaving engine, and lose no cycle', async () => {
   await assertAllArrived();
 });
 
-following('are closed at once, with a reconnection delay, by a leaving edge', async () => {
+following('are closed immediately by a leaving edge, with a reconnect delay', async () => {
   const startedMs = performance.now();
   cluster.edge.child.kill('SIGTERM');
   for (const { reading, events } of followed) {

@@ -21,12 +21,12 @@ const DAYS = 30;
 const IDLE_S = 30;
 
 /**
- * Seconds until no table has older rows despite an engine failure: takeover, trim within 20 s, and
- * journal truncation.
+ * Maximum seconds until no table has older rows, although an engine fails. Includes the takeover,
+ * the trim (20 s) and the truncation of journals.
  */
 const GONE_S = 155;
 
-/** Instances with a single observation, besides two with many. */
+/** Number of instances with one observation each. */
 const SMALL = 60;
 
 const OLD = 'a-context-to-forget';
@@ -74,7 +74,7 @@ retention.after(async () => {
   await cluster?.[Symbol.asyncDispose]();
 });
 
-/** Observes at a past day, with a text in the context. */
+/** Sends `count` observations of a past day, each with `text` in its context. */
 async function observe(caller: Caller, id: string, daysAgo: number, text: string, count: number) {
   const startMs = Date.now() - daysAgo * DAY_MS;
   const observations = Array.from({ length: count }, (_, n) => ({
@@ -116,7 +116,7 @@ async function tablesWith(text: string): Promise<string[]> {
 }
 
 retention(
-  'is hidden at once despite failures, and leaves every table within the time limit',
+  'is hidden immediately despite failures, and is removed from every table in time',
   async () => {
     assert.equal(await tablesWith(OLD), ['heads', 'history']);
     const before = await forgetting.send('GET', `/instances/${long}/drift?limit=1000`);
@@ -156,7 +156,7 @@ retention(
   },
 );
 
-retention('leaves rows that give the head, and the instance continues', async () => {
+retention('leaves rows whose replay gives the head, and the instance continues', async () => {
   const verified = await ctl('verify', long);
   assert.is(verified.code, 0, verified.out + verified.err);
   assert.match(verified.out, /80 observations .* bit for bit; .* trimmed rows/);

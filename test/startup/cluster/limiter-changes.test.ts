@@ -14,7 +14,7 @@ const CHANGE_MS = 1_000;
 /** Accounts in use while a limiter leaves, more than one in most shards. */
 const ACCOUNTS = 24;
 
-/** Interval between calls in milliseconds: 50 calls per second, independent of answers. */
+/** Interval between calls in milliseconds: 50 calls per second, even without answers. */
 const PERIOD_MS = 20;
 
 /**
@@ -67,22 +67,25 @@ for (const name of LIMITERS) {
     },
   );
 
-  changes(`a key rotated at limiter ${name} gets 401 within a second, the new 200`, async () => {
-    const someone = await newCaller(cluster.service());
-    const keys = `/accounts/${someone.accountId}/keys`;
-    const [key] = await admin(cluster.service(name), 'GET', keys);
-    await holds(someone, 200);
-    const rotate = (id: string, grace: string) =>
-      admin(cluster.service(name), 'POST', `${keys}/${id}/rotate`, { grace });
-    const second = await rotate(key.id, '0');
-    await holds(someone, 401);
-    const next = callerOf(cluster.service(), someone.accountId, second.key);
-    await holds(next, 200);
-    const third = await rotate(second.id, '1h');
-    await holds(callerOf(cluster.service(), someone.accountId, third.key), 200);
-    await pause(CHANGE_MS);
-    await holds(next, 200);
-  });
+  changes(
+    `a key rotated at limiter ${name} gets 401 within a second, its successor 200`,
+    async () => {
+      const someone = await newCaller(cluster.service());
+      const keys = `/accounts/${someone.accountId}/keys`;
+      const [key] = await admin(cluster.service(name), 'GET', keys);
+      await holds(someone, 200);
+      const rotate = (id: string, grace: string) =>
+        admin(cluster.service(name), 'POST', `${keys}/${id}/rotate`, { grace });
+      const second = await rotate(key.id, '0');
+      await holds(someone, 401);
+      const next = callerOf(cluster.service(), someone.accountId, second.key);
+      await holds(next, 200);
+      const third = await rotate(second.id, '1h');
+      await holds(callerOf(cluster.service(), someone.accountId, third.key), 200);
+      await pause(CHANGE_MS);
+      await holds(next, 200);
+    },
+  );
 
   changes(
     `a larger plan set at limiter ${name} applies within a second despite cached refusals`,
@@ -158,7 +161,7 @@ changes.run();
 
 type Counted = { readonly caller: Caller; served: number; unsure: number };
 
-/** Makes one counted call. Returns its duration. */
+/** Makes one call and counts its outcome. Returns the duration in milliseconds. */
 async function counted(account: Counted): Promise<number> {
   const startedMs = performance.now();
   const { status, text } = await account.caller.send('GET', '/personas');
@@ -170,7 +173,7 @@ async function counted(account: Counted): Promise<number> {
   return performance.now() - startedMs;
 }
 
-/** First certain answer of a limiter, because a busy limiter may exceed its 100 ms. */
+/** Repeats a call until the answer is not 503: a busy limiter may exceed its 100 ms. */
 async function sureAnswer(someone: Caller): Promise<Answer> {
   for (;;) {
     const answer = await someone.send('GET', '/personas');
@@ -178,14 +181,14 @@ async function sureAnswer(someone: Caller): Promise<Answer> {
   }
 }
 
-/** Asserts that within a second all answers have this status permanently. */
+/** Asserts that calls get this status within a second, and that the next calls get it as well. */
 async function holds(someone: Caller, status: number): Promise<void> {
   const { tookMs } = await watched(someone, (answer) => answer.status === status);
   assert.ok(tookMs < CHANGE_MS, `${status} after ${tookMs} ms`);
   for (let sent = 0; sent < 3; sent += 1) assert.is((await sureAnswer(someone)).status, status);
 }
 
-/** Calls until an answer is as expected. Returns the duration. */
+/** Calls until an answer is as expected. Returns the duration in milliseconds. */
 async function watched(someone: Caller, isExpected: (answer: Answer) => boolean) {
   const startedMs = performance.now();
   for (;;) {

@@ -22,8 +22,9 @@ const BUSY_MS = 1_000;
 /** Maximum recovery time after the last fault, in milliseconds. */
 const RECOVERY_MS_MAX = 10_000;
 
-/** Links from limiters to Cassandra, and from all processes to NATS. */
+/** Link from the limiters to Cassandra. */
 let toCassandra: FaultyLink;
+/** Link from all processes to NATS. */
 let toNats: FaultyLink;
 let cluster: OwnCluster;
 let someone: Caller;
@@ -189,7 +190,7 @@ async function accountOfAnother(owner: string): Promise<Caller> {
   }
 }
 
-/** Cuts every connection of the link and refuses new ones. */
+/** Cuts every connection of the link and refuses new connections. */
 function away(link: FaultyLink): void {
   link.setOpen(false);
   link.cut();

@@ -109,7 +109,7 @@ async function loadedAccount(plan: { requestsPerMinute: number }): Promise<Calle
 }
 
 /**
- * Makes `count` calls at once or spread over a time, independent of answers. Returns the statuses.
+ * Makes `count` calls, spread over `overMs`, without waiting for answers. Returns the statuses.
  */
 function many(someone: Caller, count: number, overMs = 0, hear?: (status: number) => void) {
   const calls = Array.from({ length: count }, async (_, n) => {

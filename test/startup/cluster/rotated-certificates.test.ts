@@ -18,12 +18,12 @@ import { soon } from '#test/support/soon';
 /** Maximum time until a change applies on a busy machine, in milliseconds. */
 const PATIENCE_MS = 30_000;
 
-/** Maximum process lifetime, in milliseconds, because each change takes seconds. */
+/** Maximum lifetime of a process in the test, in milliseconds. Each change takes seconds. */
 const RUN_MS_MAX = 180_000;
 
 const SECRET = 'the secret of this test';
 
-/** A certificate folder for processes to watch. Files are replaced atomically. */
+/** Creates a folder with certificates and a cluster secret, which processes watch. */
 function newFolder() {
   const folder = mkdtempSync(join(tmpdir(), 'rotated-processes-'));
   const put = (file: string, text: string) => {

@@ -10,19 +10,20 @@ import { cassandraOrSkip, natsOrSkip } from '#test/support/servers/real-servers'
 const { address: cassandra, suite } = cassandraOrSkip();
 const { address: nats } = natsOrSkip();
 
-/** Maximum time until a deletion is stored in every table, and slack of the test, in seconds. */
+/** Maximum seconds until a deletion is stored in every table. */
 const DELETION_S = 20;
+/** Further seconds for a busy machine. */
 const SLACK_S = 10;
 
 /** Idle seconds until instances are stored and evicted: the minimum setting. */
 const IDLE_S = 30;
 
-/** Metric of instances in memory. */
+/** Metric with the number of instances in memory. */
 const ACTIVE = 'identity_actors_active{actor="instance"';
 
 const LIMITED = { limiters: ['limiter'] };
 
-/** Observations of an instance, more than a head holds. */
+/** Number of observations of an instance, more than a head holds. */
 const OBSERVATIONS = 40;
 
 let cluster: OwnCluster;
@@ -76,7 +77,7 @@ async function observe(id: string): Promise<void> {
   }
 }
 
-/** Waits for a number of instances in memory, which engines count once a second. */
+/** Waits until enough instances are in memory. Engines count the instances once a second. */
 async function active(
   isEnough: (count: number) => boolean,
   otherwise: string,

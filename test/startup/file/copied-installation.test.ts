@@ -15,7 +15,7 @@ import { type Service, startStandalone } from '#test/support/servers/service';
 
 const { address, suite } = cassandraOrSkip();
 
-/** Number of copies that are killed before a copy may finish. */
+/** Number of `ctl copy` processes that the test kills before a copy may finish. */
 const KILLS = 8;
 
 /** Maximum time until a copy is killed, in milliseconds. A copy takes about as long. */
@@ -34,7 +34,7 @@ let folder = '';
 let file = '';
 let key = '';
 let accountId = '';
-/** Last answers to the callers. */
+/** Answers of the last installation, which the next installation must give too. */
 let answers: readonly string[] = [];
 
 moved.before(async () => {

@@ -34,7 +34,7 @@ place(
     assert.match(service.log(), /all changes are refused; put the file back with its -wal/);
     renameSync(`${path}.moved`, path);
     await soon('readiness', async () => (await ready()).status === 200);
-    // The file has the effect of the call in flight, or its outcome is unknown.
+    // Either the file has the effect of the call in flight, or the outcome of the call is unknown.
     assert.ok([200, 503].includes(await underWay));
     let second = 3;
     await soon('an answer', async () => (await observe(second++)) === 200);

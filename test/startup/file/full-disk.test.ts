@@ -10,7 +10,7 @@ import { newDocumentedCaller, observationAt, type SceneCaller } from '#test/supp
 import { type Service, startStandalone } from '#test/support/servers/service';
 import { soon } from '#test/support/soon';
 
-/* Size in MiB of a small in-memory file system, which only root may mount, filled by the test. */
+/* Size in MiB of an in-memory file system, which the test fills. Only root may mount it. */
 
 const DISK_MIB = 160;
 
@@ -31,7 +31,7 @@ function fill(name: string, mebibytes: number): void {
   spawnSync('dd', ['if=/dev/zero', `of=${join(folder, name)}`, 'bs=1M', `count=${mebibytes}`]);
 }
 
-const disk = suite('the disk of a file');
+const disk = suite('a service on a file');
 
 async function observed(caller: SceneCaller, id: string, second: number) {
   return await caller.send('POST', `/instances/${id}/process`, { json: observationAt(second) });
@@ -46,7 +46,7 @@ async function served(use: (service: Service, caller: SceneCaller, id: string) =
 
 const run = isMounted ? disk : disk.skip;
 
-run('refuses changes and answers reads while nearly full', async () => {
+run('refuses changes and answers reads while the disk is nearly full', async () => {
   await served(async (_, caller, id) => {
     assert.is((await observed(caller, id, 0)).status, 200);
     await soon('the reserve', () => existsSync(`${file}-reserve`));
@@ -69,7 +69,7 @@ run('refuses changes and answers reads while nearly full', async () => {
   });
 });
 
-run('frees the reserve when full, and loses no acknowledged change', async () => {
+run('frees its reserve when the disk is full, and loses no acknowledged change', async () => {
   let cycles = 0;
   let path = '';
   let key = '';

@@ -21,14 +21,15 @@ import { soon } from '#test/support/soon';
  * similar file system.
  */
 
-/** Requests per minute and cycles per month of the account. */
+/** Requests per minute of the account. */
 const PLAN = 400;
+/** Cycles per month of the account. */
 const CYCLES = 1_000;
 
 /** Number of requests available for reads without a journal record. */
 const SHARE = PLAN * UNRECORDED_SHARE;
 
-/** Maximum pre-allocated requests at a few requests per second. */
+/** Maximum requests that the limiter pre-allocates at a few requests per second. */
 const AHEAD_MAX = 60;
 
 const root = mkdtempSync(join(tmpdir(), 'identity-engine-immutable-'));
@@ -65,7 +66,7 @@ function mayForbid(): boolean {
   }
 }
 
-/** Counts the answers to one account's requests. */
+/** Sends the requests of one account, and counts the granted requests. */
 class Requests {
   granted = 0;
   readonly #caller: Caller;

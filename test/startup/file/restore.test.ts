@@ -10,8 +10,9 @@ const folder = mkdtempSync(join(tmpdir(), 'identity-engine-restore-'));
 const path = join(folder, 'identity-engine.db');
 const ON_FILE = onFile(path);
 
-/** Instances, and observations per batch. */
+/** Number of instances. */
 const INSTANCES = 8;
+/** Number of observations in a batch. */
 const BATCH = 10;
 
 /** Quota above the usage before the backup, but below the total usage. */
@@ -77,7 +78,7 @@ function batch(from: number) {
   };
 }
 
-/** The call with an `Idempotency-Key`. */
+/** Sends the call that the test repeats with the same `Idempotency-Key` after the restore. */
 function keyedCall({ send }: Callers, id: string) {
   const body = { mode_target: 'ORDER', signal_strength: 0.4, timestamp: '2025-01-01T00:00:00Z' };
   return send(`/instances/${id}/process`, body, 'before the backup');
