@@ -62,7 +62,7 @@ for (const [name, value] of [
   ['SERVICE_RETENTION_DAYS', 'free=30, pro=31'],
   ['SERVICE_prot', '1'],
 ] as const) {
-  variables(`such as ${name}=${value} are rejected by name in one line`, () => {
+  variables(`such as ${name}=${value} are rejected with one line that names them`, () => {
     try {
       readConfig({ [name]: value });
     } catch (error) {

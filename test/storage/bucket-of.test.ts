@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { shardOf } from '#cluster/shard-owners';
 import { bucketsOf } from '#storage/ports/instances';
 
-/** Computed once with the first version. A change would make stored data unreachable. */
+/** Buckets that the first version computed. Other buckets would make stored data unreachable. */
 const GOLDEN: readonly (readonly [id: string, of64: number, of256: number])[] = [
   ['', 11, 3083],
   ['inst_23be18a841221222', 568, 1592],

@@ -50,7 +50,7 @@ async function twoAccounts() {
 
 const people = suite('the people of a deleted account');
 
-people('lose its sessions, and are deleted if they have no other account', async () => {
+people('lose their sessions in it, and are deleted if they have no other account', async () => {
   const { stores, ada, bob } = await twoAccounts();
   assert.is(await forgetPeople(stores, 'a'), 1);
   assert.is(await stores.users.find(bob.id), undefined);

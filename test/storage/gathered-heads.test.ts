@@ -31,7 +31,7 @@ async function gatheredScene(change: Partial<InstanceStore> = {}) {
 
 const gathered = suite('heads read in one event-loop turn');
 
-gathered('are read once per bucket, and each reaches its reader', async () => {
+gathered('are read once per bucket, and every reader gets the requested head', async () => {
   const { asked, versionsOf } = await gatheredScene();
   const versions = await versionsOf(['a1', 'b1', 'a9', 'a2', 'a1']);
   assert.equal(versions, [1, 1, undefined, 1, 1]);
@@ -70,7 +70,7 @@ gathered('fail individually if one head is damaged', async () => {
   assert.is(await bad, damaged);
 });
 
-gathered('all fail if the store does not answer, and the next read is tried', async () => {
+gathered('all fail if the store does not answer, and the next read calls the store', async () => {
   const down = new Fault('service_unavailable', 'down');
   const { store, asked } = await gatheredScene({ readHeads: () => Promise.reject(down) });
   const refused = ['a1', 'a2'].map((id) => refusalOf(() => store.readHead(id)));

@@ -204,7 +204,7 @@ for (const [circumstance, fields, message] of records) {
 
 for (const part of [row, broken, senseless]) part.run();
 
-/** Fixed row layout. A change requires a new format number. */
+/** Encodes a record without checks. A change of this row layout requires a new format number. */
 function uncheckedRow(record: MeterRecord): number[] {
   let beforeMs = 0;
   const behind = record.reservations.flatMap((each) => {

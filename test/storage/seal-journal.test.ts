@@ -15,14 +15,14 @@ sealing('is after the newest slot if all earlier slots exist', async () => {
   assert.is(await endOf({ slot: 120, lowWaterMark: 4, whole: TO_120 }), 121);
 });
 
-sealing('is at a row from read repair whose bytes no server has', async () => {
+sealing('is the slot of a row that read repair created without bytes', async () => {
   const whole = TO_120.filter((slot) => slot >= 114);
   assert.is(await endOf({ slot: 121, lowWaterMark: 4, whole }), 121);
   assert.is(await endOf({ slot: 122, lowWaterMark: 4, whole: whole.slice(1) }), 121);
   assert.is(await endOf({ slot: 0, lowWaterMark: 0, whole: [] }), 0);
 });
 
-sealing('is at the low-water mark if no slot from there on exists', async () => {
+sealing('is the low-water mark if no slot at or above the mark exists', async () => {
   assert.is(await endOf({ slot: 121, lowWaterMark: 121, whole: [120] }), 121);
 });
 

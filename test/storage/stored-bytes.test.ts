@@ -25,8 +25,8 @@ import {
 } from '#test/storage/contracts/rows';
 
 /**
- * Maximum size of this project's batches in bytes. Cassandra refuses batches of several partitions
- * above 50 KiB.
+ * Maximum size of a batch in bytes. Cassandra's own limit of 50 KiB applies only to batches of
+ * several partitions.
  */
 const BATCH_BYTES_MAX = 64 * 1_024;
 
@@ -130,7 +130,7 @@ bytes('keeps every bit and character of packed drift events', () => {
   );
 });
 
-bytes('is rejected by name if it has a flag of a later release', () => {
+bytes('is rejected and named if it has a flag of a later release', () => {
   const unknown = /flags that this program does not know: /;
   const head = encodeHead(headAt(3)).subarray(0, -4);
   head[1] = (head[1] ?? 0) | 8;
@@ -145,7 +145,7 @@ bytes('is rejected by name if it has a flag of a later release', () => {
   assert.throws(() => unpacked(DRIFT_EVENTS, 'i', flagged(drift?.rows, 4), 1, 1), unknown);
 });
 
-bytes('is rejected by name if the count of packed rows is wrong', () => {
+bytes('is rejected and named if the count of packed rows is wrong', () => {
   const [chunk = { first: 1, last: 0, rows: '' }] = historyChunks(3, 9);
   const read = (rows: string, last: number) => unpacked(OBSERVATIONS, 'inst_1', rows, 3, last);
   assertCorrupt(() => read(chunk.rows, 10), /^observations 3 to 10 of inst_1 are 7 rows/);
@@ -153,7 +153,7 @@ bytes('is rejected by name if the count of packed rows is wrong', () => {
   assertCorrupt(() => read('', 3), /^observations 3 to 3 of inst_1 are 0 rows/);
 });
 
-bytes('takes less than half the size of an engine’s drift event', () => {
+bytes('takes less than half the size of the JSON of a drift event', () => {
   readReport(createState({ modeStrengths: [1, 0, 0, 0, 0, 0, 0], energyLevel: 1 }), report);
   const row = { ...driftRows(1, 1)[0], deviationJson: deviationJson(report) } as DriftRow;
   const packed = DRIFT_EVENTS.pack(row);
@@ -161,12 +161,12 @@ bytes('takes less than half the size of an engine’s drift event', () => {
   assert.ok(2 * bytes < row.deviationJson.length, `${bytes} of ${row.deviationJson.length}`);
 });
 
-bytes('is compact for a head: its doubles and little more', () => {
+bytes('of a head is hardly larger than its doubles', () => {
   const head = headAt(1, { recentCalls: [] });
   assert.ok(encodeHead(head).length < 8 * head.model.length + 200);
 });
 
-bytes('is rejected by name if any byte is damaged', () => {
+bytes('is rejected and named if any byte is damaged', () => {
   const whole = encodeHead(headAt(3));
   for (let at = 0; at < whole.length; at += 1) {
     const damaged = Buffer.from(whole);
@@ -181,7 +181,7 @@ bytes('is rejected by name if any byte is damaged', () => {
   }
 });
 
-bytes('is rejected by name if it is intact but an invalid meter', () => {
+bytes('is rejected and named if it is intact but not a valid meter', () => {
   for (const json of ['[0,1,2', '{}', '[0,1,2,0,0,0,0]']) {
     const whole = new ByteWriter().begin(1).number(7).text(json).end();
     assertCorrupt(() => decodeMeter('a', whole), /^the meter of a cannot be read/);
@@ -190,7 +190,7 @@ bytes('is rejected by name if it is intact but an invalid meter', () => {
   assertCorrupt(() => decodeMeter('a', longer), /^the meter of a has 1 bytes too many/);
 });
 
-bytes('is rejected by name if it is too short, missing or of another format', () => {
+bytes('is rejected and named if it is too short, missing or of another format', () => {
   const whole = encodeHead(headAt(3));
   assertCorrupt(() => decodeHead('inst_1', whole.subarray(0, 100)), /^the head of inst_1 does not/);
   assertCorrupt(

@@ -55,11 +55,11 @@ following('repeats the same request while the instance moves, and loses no event
   const { clock, open } = streamsUnderTest();
   const { response, asked, answer, refuse } = open();
   await turnOfEvents();
-  for (let tries = 1; tries <= 5; tries += 1) {
+  for (let attempts = 1; attempts <= 5; attempts += 1) {
     await refuse(moving());
-    assert.is(asked.length, tries, 'the retry must wait');
+    assert.is(asked.length, attempts, 'the retry must wait');
     await pass(clock, 2_000, 250);
-    assert.is(asked.length, tries + 1);
+    assert.is(asked.length, attempts + 1);
     assert.is(asked.at(-1)?.after.ordinal, 7);
   }
   await answer(answerAt(8, cycle(8)));

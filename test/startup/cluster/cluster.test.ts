@@ -62,7 +62,7 @@ async function owned(name: string, isEnough: (count: number) => boolean): Promis
   const run = cluster.engines.get(name);
   if (run === undefined) throw new Error(`there is no engine ${name}`);
   // A moved shard stays for 30 s (cool-down).
-  for (let tries = 0; tries < 600; tries += 1) {
+  for (let attempts = 0; attempts < 600; attempts += 1) {
     if (isEnough(await cluster.metric(run, 'shards_owned'))) return;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }

@@ -77,7 +77,7 @@ async function under(change: () => Promise<void>): Promise<void> {
 async function owned(name: string, isEnough: (count: number) => boolean): Promise<void> {
   const run = cluster.engines.get(name);
   if (run === undefined) throw new Error(`there is no engine ${name}`);
-  for (let tries = 0; tries < 600; tries += 1) {
+  for (let attempts = 0; attempts < 600; attempts += 1) {
     if (isEnough(await cluster.metric(run, 'shards_owned'))) return;
     await sleep(100);
   }
@@ -91,7 +91,7 @@ const idsOf = (events: readonly StreamEvent[]) =>
 async function assertAllArrived(): Promise<void> {
   for (const { id, events, acknowledged, refusals } of followed) {
     assert.equal(refusals, [], id);
-    for (let tries = 0; idsOf(events).length < acknowledged && tries < 100; tries += 1) {
+    for (let attempts = 0; idsOf(events).length < acknowledged && attempts < 100; attempts += 1) {
       await sleep(100);
     }
     assert.equal(

@@ -171,7 +171,7 @@ permitted('no role may publish the messages of another role', async () => {
       logger: noteLogger((notice) => void notices.push(notice)),
     });
     for (const subject of foreign[role]) bus.publish(subject, Buffer.from('x'));
-    for (let tries = 0; tries < 100 && notices.length < foreign[role].length; tries += 1) {
+    for (let attempts = 0; attempts < 100 && notices.length < foreign[role].length; attempts += 1) {
       await sleep(20);
     }
     assert.is(notices.length, foreign[role].length, `${role}: ${notices.join('; ')}`);

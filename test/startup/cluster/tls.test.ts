@@ -130,7 +130,7 @@ served('refuse, count and log calls that the role of the caller does not permit'
   const file = (name: string) => readFileSync(join(CERTIFICATES, 'edge', name));
   const shown = { authority: file('ca.crt'), certificate: file('tls.crt'), key: file('tls.key') };
   const tls = unchanging(shown);
-  for (let tries = 0; tries < 2; tries += 1) {
+  for (let attempts = 0; attempts < 2; attempts += 1) {
     const node = adminClient(addressIn(engine, 'grpc'), { timeoutMs: 5_000, clock, tls });
     assert.match((await refusalOf(() => node.drain())).message, /Admin\/Drain is not for edge/);
   }

@@ -6,7 +6,7 @@ import { addressIn, type ProcessRun, runMain } from '#test/support/process-run';
 /** Another loopback address, on which a listener on 127.0.0.1 is not reachable. */
 const ELSEWHERE = '127.0.0.2';
 
-/** Host of an address logged by a process. */
+/** Host of the metrics address that a process has logged. */
 const hostOf = (run: ProcessRun): string => new URL(addressIn(run, 'metrics')).hostname;
 
 async function end(run: ProcessRun): Promise<void> {

@@ -8,7 +8,7 @@ import { metricValues } from '#test/support/metric-values';
 import { addressIn, type ProcessRun, runMain } from '#test/support/process-run';
 import type { Service } from '#test/support/servers/service';
 
-/** Variables that record all traces, for an absent collector. */
+/** Variables that record all traces, and name a collector that does not exist. */
 const TRACED = { SERVICE_OTLP_ENDPOINT: 'http://127.0.0.1:9', SERVICE_TRACE_RATIO: '1' };
 
 /** Concurrent calls of each kind. */
@@ -68,7 +68,7 @@ const observed = (id: string) => {
   return caller.send('POST', `/instances/${id}/process`, { json: observationAt(seconds) });
 };
 
-/** Sends a share of a request and disconnects before the answer. */
+/** Sends the given share of a request, and disconnects before the answer. */
 async function leaves(share: number): Promise<void> {
   const body = JSON.stringify(observationAt(0));
   const request = [

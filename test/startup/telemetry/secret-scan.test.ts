@@ -65,7 +65,7 @@ async function collector() {
   };
 }
 
-/** Acts at the console, and notes the secrets of each step. */
+/** Sets up an owner and a member at the console, and notes the secrets of each step. */
 async function actAtConsole(secrets: Secrets, origin: string, setUp: string) {
   const owner = new Browser(origin, { origin, from: '127.0.0.1' });
   secrets.note('the owner’s password', PASSWORD);
@@ -90,7 +90,7 @@ async function actAtConsole(secrets: Secrets, origin: string, setUp: string) {
   // Another email, because the console now throttles sign-ins with the owner's email.
   await owner.send('POST', '/sign-in', `{"email":"x@example.com","password":"${PASSWORD}"`);
   let state = '';
-  for (let tries = 0; state === '' && tries < 20; tries += 1) {
+  for (let attempts = 0; state === '' && attempts < 20; attempts += 1) {
     const answer = await owner.signIn('ada@example.com', PASSWORD);
     state = String(answer.data['state'] ?? '');
     if (state === '') await new Promise((resolve) => setTimeout(resolve, 1_000));
@@ -140,7 +140,7 @@ async function actWithKeys(secrets: Secrets, owner: Browser, api: string): Promi
   const unknown = `${second.slice(0, -1)}${second.endsWith('0') ? '1' : '0'}`;
   noteKey('an unknown key', unknown);
   assert.is((await call(unknown, 'GET', '/instances')).status, 401);
-  // Misplaced keys: in a URL, a body, a name, and at the console.
+  // Misplaced credentials: a key in a URL, in a body and at the console; cookies at the API.
   await call(second, 'GET', `/instances?key=${second}`);
   await call(second, 'POST', '/instances', { name: 'Ada', api_key: second });
   await owner.send('GET', '/me', undefined, { authorization: `Bearer ${second}` });
@@ -172,7 +172,7 @@ async function notify(secrets: Secrets, api: string, admin: string): Promise<voi
   }
 }
 
-/** All output of a run that others may read, except the terminal of its start. */
+/** Returns the metrics and the audit trail. Asserts that the trail has all kinds of actions. */
 async function writtenBy(run: ProcessRun, owner: Browser, key: string, api: string) {
   const [, metricsAt = ''] = /Metrics {2}(\S+)/.exec(run.stdout()) ?? [];
   const metrics = await (await fetch(metricsAt)).text();
@@ -190,7 +190,7 @@ async function writtenBy(run: ProcessRun, owner: Browser, key: string, api: stri
   ]);
 }
 
-/** Starts a service with all features, until the end of the test. */
+/** Starts a service with all features. Disposal kills the service. */
 async function startService(keyspace: string, collecting: string) {
   const run = runMain(
     ['standalone'],
@@ -266,7 +266,7 @@ function assertLookedAt(written: ReadonlyMap<string, Buffer>, { all }: Secrets):
   assert.ok(all.size > 25, `${all.size}`);
 }
 
-/** Secrets in the output, in any encoding, with the place of each. */
+/** Descriptions of the secrets that any output has in any encoding. */
 function findsIn(written: ReadonlyMap<string, Buffer>, { all }: Secrets): string[] {
   const finds = new Set<string>();
   for (const [what, value] of all) {

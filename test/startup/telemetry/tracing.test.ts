@@ -78,7 +78,10 @@ const asked = suite('a collector with authentication');
 /** First message to a collector: path and headers, and body. */
 type Heard = { readonly said: readonly unknown[]; readonly body: string };
 
-/** Collector that answers after reading, so that all messages of a stopped process have arrived. */
+/**
+ * Starts a collector, which answers a message after reading it. When a process has stopped, all
+ * its messages have therefore arrived.
+ */
 async function openCollector() {
   let first: Heard | undefined;
   const collector = createServer(async (request, response) => {
@@ -163,7 +166,7 @@ for (const [name, value] of [
   ['OTEL_TRACES_SAMPLER_ARG', '1%'],
   ['OTEL_PROPAGATORS', 'tracecontext,xray'],
 ] as const) {
-  wrong(`${name}=${value} is rejected by name in one line`, async () => {
+  wrong(`${name}=${value} is rejected with one line that names the variable`, async () => {
     const collector = name.startsWith('OTEL_') ? { SERVICE_OTLP_ENDPOINT: NOWHERE } : {};
     const run = runMain(['standalone'], { ...collector, [name]: value });
     assert.is(await run.ended, 1);

@@ -17,7 +17,7 @@ const DAY_MS = 86_400_000;
 const { address, suite } = cassandraOrSkip();
 const keyspace = keyspaceOfFile(address);
 
-/** A store without accounts under its unique id prefix. */
+/** Opens a store that has no accounts, because its ids get a unique prefix. */
 async function open(clock: Pick<Clock, 'wallMs'>): Promise<ManagedAccounts> {
   const { store, prefix } = await keyspace.emptyStore((session) =>
     cassandraAccountStore(session, clock),
@@ -103,7 +103,7 @@ rows('expire 90 days after their keys and not earlier', async () => {
   assert.ok(Math.abs((revokedTtl ?? 0) - soon) < 60, `${revokedTtl} s after it is revoked`);
 });
 
-rows('are ignored once their time has come, if the keys have no expiry', async () => {
+rows('are ignored 90 days after their keys expire, even if the rows have no TTL', async () => {
   const nowMs = new ManualClock().wallMs();
   const far = nowMs + 25 * 365 * DAY_MS;
   const { store, clock, id } = await accountWithKeys(key('1', far), key('2'), key('3', far));
@@ -132,10 +132,10 @@ rows('survive every change by a process whose clock is years ahead', async () =>
   assert.ok((secondsLeft.get('1') ?? 0) > 119 * 86_400, `${secondsLeft.get('1')} s`);
   assert.ok((secondsLeft.get('2') ?? 0) > 5 * 365 * 86_400, `${secondsLeft.get('2')} s`);
   clock.stepWall(-5 * 365 * DAY_MS - DAY_MS);
-  assert.equal((await store.find(id))?.keys[0], first, 'it is found again');
+  assert.equal((await store.find(id))?.keys[0], first, 'the first key must be found again');
 });
 
-/** Scope of a key as release 1.0 reads it, and the column with the real scope. */
+/** The scope column, which release 1.0 reads, and the column with the scope of a limited key. */
 async function scopesOf(accountId: string, keyId: string) {
   const query = 'SELECT key_id, scope, limited_scope FROM accounts WHERE account_id = ?';
   const options = { kind: 'read', operation: 'test' } as const;

@@ -18,7 +18,7 @@ async function open() {
 
 const cut = suite('audit trails in an unreachable Cassandra');
 
-cut('reject every call as service_unavailable', async () => {
+cut('fail every call with service_unavailable', async () => {
   await using link = await openFaultyLink(address);
   await using session = await sessionIn(link.address, (await keyspace.opened()).name);
   const store = cassandraAuditStore(session);

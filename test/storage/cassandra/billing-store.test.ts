@@ -7,7 +7,7 @@ import { cassandraOrSkip } from '#test/support/servers/real-servers';
 const { address, suite } = cassandraOrSkip();
 const keyspace = keyspaceOfFile(address);
 
-/** A store whose ids have a unique prefix. */
+/** Opens a store that has no records, because its ids get a unique prefix. */
 async function open(): Promise<BillingStore> {
   const { store, prefix } = await keyspace.emptyStore(cassandraBillingStore);
   const named = (record: BillingRecord, name: (id: string) => string): BillingRecord => ({

@@ -9,7 +9,7 @@ import { cassandraOrSkip } from '#test/support/servers/real-servers';
 const { address, suite } = cassandraOrSkip();
 const keyspace = keyspaceOfFile(address);
 
-/** A store without instances under its unique id prefix. */
+/** Opens a store that has no instances, because its ids get a unique prefix. */
 async function open(): Promise<InstanceStore> {
   const { store, prefix } = await keyspace.emptyStore((session) =>
     cassandraInstanceStore(session, ONE_BUCKET),

@@ -33,8 +33,9 @@ const PAGE_SLOTS = 32;
 
 const open = async () => cassandraJournalStore((await keyspaceOf()).session, PAGE_SLOTS);
 
-/** Timeout of an append (journals.ts), and extra time for a busy machine. */
+/** Timeout of an append in milliseconds. Source: journals.ts. */
 const APPEND_MS_MAX = 2_000;
+/** Extra milliseconds for a busy machine. */
 const SCHEDULING_MS_MAX = 1_500;
 
 const contract = journalStoreContract({ name: 'Cassandra', open, runs: 25, suite });
@@ -146,7 +147,7 @@ async function faultOf(call: Promise<unknown>): Promise<Fault> {
   return error;
 }
 
-/** A session whose reads all fail with "no server". */
+/** A session that executes conditional writes, and fails all reads with `service_unavailable`. */
 function withoutReads(session: CassandraSession): CassandraSession {
   const execute: CassandraSession['execute'] = async (query, params, options) => {
     if (options.kind === 'conditional') return session.execute(query, params, options);

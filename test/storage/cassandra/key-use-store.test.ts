@@ -7,7 +7,7 @@ import { cassandraOrSkip } from '#test/support/servers/real-servers';
 const { address, suite } = cassandraOrSkip();
 const keyspace = keyspaceOfFile(address);
 
-/** A store without recorded uses. */
+/** Opens a store that has no recorded uses, because its ids get a unique prefix. */
 async function open(): Promise<KeyUseStore> {
   const { store, prefix } = await keyspace.emptyStore(cassandraKeyUseStore);
   return {

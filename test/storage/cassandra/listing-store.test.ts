@@ -7,10 +7,10 @@ import { cassandraOrSkip } from '#test/support/servers/real-servers';
 const { address, suite } = cassandraOrSkip();
 const keyspace = keyspaceOfFile(address);
 
-/** Number of orders tested. Each takes about ten writes and a read of 64 partitions. */
+/** Number of random orders of writes to test, each with ten writes and a read of 64 partitions. */
 const RUNS = 25;
 
-/** A store without listings under its unique id prefix. */
+/** Opens a store that has no listings, because its ids get a unique prefix. */
 async function open(): Promise<PagedListings> {
   const { store, prefix } = await keyspace.emptyStore(cassandraListingStore);
   return {

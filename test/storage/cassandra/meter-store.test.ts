@@ -12,10 +12,10 @@ import { faultIn } from '#test/support/settled';
 const { address, suite } = cassandraOrSkip();
 const keyspace = keyspaceOfFile(address);
 
-/** Number of orders tested. Each takes about five writes and reads. */
+/** Number of random orders of writes to test, each with about five writes and reads. */
 const RUNS = 25;
 
-/** A store without meters under its unique id prefix. */
+/** Opens a store that has no meters, because its ids get a unique prefix. */
 async function open(): Promise<ErasableMeters> {
   const { store, prefix } = await keyspace.emptyStore((session) =>
     cassandraMeterStore(session, ONE_BUCKET),
@@ -34,7 +34,7 @@ async function open(): Promise<ErasableMeters> {
 
 const cut = suite('meters in an unreachable Cassandra');
 
-cut('are neither read nor stored, and every call rejects as service_unavailable', async () => {
+cut('are neither read nor stored: every call fails with service_unavailable', async () => {
   await using link = await openFaultyLink(address);
   await using session = await sessionIn(link.address, (await keyspace.opened()).name);
   const store = cassandraMeterStore(session, ONE_BUCKET);

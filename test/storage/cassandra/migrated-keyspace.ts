@@ -19,7 +19,7 @@ export const MIGRATION: MigrationPorts = {
   print: () => {},
 };
 
-/** A keyspace with a session, dropped when disposed. */
+/** A keyspace with a session. Disposal drops the keyspace. */
 export type MigratedKeyspace = AsyncDisposable & {
   readonly name: string;
   readonly session: CassandraSession;
@@ -40,7 +40,7 @@ export function sessionIn(
   return openSession({ ...where, clock: systemClock, observe });
 }
 
-/** Creates an empty keyspace; `observe` receives the sent statements. */
+/** Creates an empty keyspace. `observe` receives the statements of its session. */
 export async function openEmptyKeyspace(
   address: string,
   observe?: ObserveStatement,

@@ -20,10 +20,10 @@ import { refusalOf } from '#test/support/settled';
 
 const { address, suite } = cassandraOrSkip();
 
-/** Longer than any reconnection delay in these tests, in milliseconds. */
+/** Maximum wait for a connection in milliseconds, longer than any reconnection delay. */
 const PATIENCE_MS = 30_000;
 
-/** Time for several connection attempts, which are half a second apart. */
+/** Time for several connection attempts in milliseconds. Attempts are half a second apart. */
 const SOME_TRIES_MS = 2_000;
 
 type Difference = Pick<SessionOptions, 'tls' | 'credentials'>;
@@ -58,7 +58,7 @@ for (const [what, useless] of [
   ['shows', { ...clientOf('member'), own: clientOf('stranger').own }],
   ['trusts', { ...clientOf('stranger'), own: clientOf('member').own }],
 ] as const) {
-  certificates(`files that a session ${what} are used by its next connections`, async () => {
+  certificates(`new files that a session ${what} are used by its next connections`, async () => {
     await using link = await openFaultyLink(address);
     const client = settable(clientOf('member'));
     const tls = { client, serverName: undefined };

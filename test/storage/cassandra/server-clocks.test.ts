@@ -17,7 +17,7 @@ const session = async () =>
 
 const shown = suite('the clocks of the Cassandra servers');
 
-shown('equal the clock of this machine if they run on it', async () => {
+shown('equal the clock of this machine if the servers run on this machine', async () => {
   await using opened = await session();
   const clocks = cassandraServerClocks(opened);
   const beforeMs = Date.now();

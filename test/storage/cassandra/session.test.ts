@@ -100,7 +100,7 @@ silent('opens another connection if a connection stays silent', async () => {
   await inScene(async ({ link, session }) => {
     const before = link.connections;
     link.silence();
-    for (let tries = 0; tries < 6; tries += 1) {
+    for (let attempts = 0; attempts < 6; attempts += 1) {
       await session.execute(INSERT_ONCE, ['a', 1n], conditional).catch(() => {});
     }
     await untilAnswered(session);
@@ -110,7 +110,7 @@ silent('opens another connection if a connection stays silent', async () => {
 
 const broken = suite('a session whose connection breaks');
 
-broken('reports an unknown outcome for a change in flight, and does not retry it', async () => {
+broken('reports an unknown outcome for a change in flight, without a retry', async () => {
   await inScene(async ({ link, session, seen }) => {
     link.silence();
     const pending = session.execute(INSERT_ONCE, ['a', 7n], { ...conditional, timeoutMs: 5_000 });

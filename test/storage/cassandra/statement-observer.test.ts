@@ -15,7 +15,7 @@ async function secondServers(metrics: ReturnType<typeof createMetrics>): Promise
 const observed = suite('when statements are observed');
 
 observed(
-  'answers of second servers are counted from 0, so that the first is an increase',
+  'answers of second servers are counted from 0, so that the first answer is an increase',
   async () => {
     const metrics = createMetrics();
     const observe = statementObserver(

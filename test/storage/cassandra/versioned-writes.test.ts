@@ -22,7 +22,7 @@ import { cassandraOrSkip } from '#test/support/servers/real-servers';
 
 const { address, suite } = cassandraOrSkip();
 
-/** Remaining TTL soon after a write of 40 days, in seconds. */
+/** Range of the remaining seconds soon after a write with a TTL of 40 days. */
 const FORTY_DAYS = [40 * 86_400 - 600, 40 * 86_400] as const;
 
 let opened: ReturnType<typeof openMigratedKeyspace> | undefined;
@@ -60,7 +60,7 @@ function full(version: number) {
 
 const stamps = suite('the rows written for an actor');
 
-stamps('have its version as timestamp in every table and column', async () => {
+stamps('have the version of the actor as timestamp in every table and column', async () => {
   const { id, instances, listings, meters } = await storesOf();
   const chunks = { history: historyChunks(1, 70), drift: driftChunks(1, 70) };
   await storeOne(instances, id, { ...full(7), ...chunks });
@@ -133,7 +133,7 @@ stamps('include no head if the other rows could not be written', async () => {
 
 const damage = suite('a damaged stored value');
 
-damage('is rejected by name, whether head, chunk, answer or meter', async () => {
+damage('is rejected with an error that names the head, chunk, answer or meter', async () => {
   const { id, instances, meters, session } = await storesOf();
   await storeOne(instances, id, full(2));
   await meters.checkpoint([{ accountId: id, head: meterAt(2) }]);

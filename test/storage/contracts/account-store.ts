@@ -18,8 +18,8 @@ type Open = (clock: Pick<Clock, 'wallMs'>) => Promise<AccountStore>;
 type WithAccount = (clock?: ManualClock) => Promise<AccountStore>;
 
 /**
- * Contract tests of the AccountStore port for every adapter. `open` returns an empty store; `suite`
- * is uvu's own or one that skips.
+ * Contract tests of the AccountStore port for every adapter. `open` returns an empty store. `suite`
+ * may be a variant of uvu's `suite` that skips all tests.
  */
 export function accountStoreContract(name: string, open: Open, suite = plainSuite): Test[] {
   return [accountsOf(name, open, suite), keysOf(name, open, suite)];
@@ -56,8 +56,8 @@ function creatingAccounts(accounts: Test, open: Open): void {
 
   accounts('are created once, however many writers try at the same time', async () => {
     const store = await open(new ManualClock(NOW_MS));
-    const tries = await Promise.allSettled([1, 2, 3].map(() => store.create(account('a'))));
-    assert.is(tries.filter(({ status }) => status === 'fulfilled').length, 1);
+    const attempts = await Promise.allSettled([1, 2, 3].map(() => store.create(account('a'))));
+    assert.is(attempts.filter(({ status }) => status === 'fulfilled').length, 1);
   });
 
   accounts('are listed by id, page by page', async () => {
@@ -256,7 +256,7 @@ function endingKeys(keys: Test, withAccount: WithAccount): void {
     assert.equal(await left(), ['key_0', 'key_2', 'key_3', 'key_5'], 'the newest key comes last');
   });
 
-  keys('can be revoked once, even if a fast clock considers them deleted', async () => {
+  keys('can be revoked only once, even if a fast clock considers them deleted', async () => {
     const clock = new ManualClock(NOW_MS);
     const store = await withAccount(clock);
     await addKey(store, 'a', { ...key('1'), expiresAtMs: NOW_MS + DAY_MS });
@@ -266,7 +266,11 @@ function endingKeys(keys: Test, withAccount: WithAccount): void {
     assert.equal(await revokeKey(store, 'a', 'key_1', clock.wallMs() + 1), revoked);
     assert.equal((await store.find('a'))?.keys, []);
     clock.stepWall(-3_650 * DAY_MS);
-    assert.equal((await store.find('a'))?.keys, [revoked], 'also in the store itself');
+    assert.equal(
+      (await store.find('a'))?.keys,
+      [revoked],
+      'the store itself must keep the first revocation',
+    );
   });
 
   keys('cannot be revoked through another account', async () => {

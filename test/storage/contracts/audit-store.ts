@@ -56,13 +56,13 @@ function comingBack(lines: Test, open: Open): void {
     assert.is((await store.read(account, MONTH, 10, 10)).length, 1);
   });
 
-  lines('are appended by only one of two concurrent writers', async () => {
+  lines('are appended by only one of several concurrent writers', async () => {
     const { store, account } = await open();
     const start = chainStart(account, MONTH);
-    const tries = ['a', 'b', 'c', 'd'].map((text) =>
+    const attempts = ['a', 'b', 'c', 'd'].map((text) =>
       store.append(account, start, chained(start, [text])),
     );
-    const taken = await Promise.all(tries);
+    const taken = await Promise.all(attempts);
     assert.is(taken.filter((isTaken) => isTaken).length, 1);
     assert.is((await store.head(account, MONTH))?.lines, 1);
   });

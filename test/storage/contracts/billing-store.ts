@@ -65,8 +65,8 @@ function records(billing: Test, open: Open): void {
 
   billing('changes once for concurrent attempts', async () => {
     const store = await open();
-    const tries = ['c1', 'c2', 'c3'].map((id) => store.put('a', 0, recordWith(id)));
-    assert.is((await Promise.all(tries)).filter(Boolean).length, 1);
+    const attempts = ['c1', 'c2', 'c3'].map((id) => store.put('a', 0, recordWith(id)));
+    assert.is((await Promise.all(attempts)).filter(Boolean).length, 1);
   });
 
   billing('is a copy: changes by a reader have no effect on the store', async () => {
@@ -80,7 +80,7 @@ function records(billing: Test, open: Open): void {
 }
 
 function customers(billing: Test, open: Open): void {
-  billing('maps every customer to an account, the first of two', async () => {
+  billing('maps every customer to one account, a shared customer to the first', async () => {
     const store = await open();
     assert.is(await store.accountOf('c1'), undefined);
     await store.put('a', 0, recordWith('c1', 'c2'));

@@ -13,7 +13,7 @@ import {
   storeOne,
 } from '#test/storage/contracts/rows';
 
-/** Maximum number of instances of one bucket per call. */
+/** Ids of instances in one bucket, as many as one call may have. */
 const IDS = Array.from({ length: HEADS_MAX }, (_, index) => `inst_${index}`);
 
 /** Contract tests of the InstanceStore port for several instances per call. */

@@ -76,7 +76,7 @@ function writtenAgain(rows: Test, open: Open): void {
     assert.is((await store.readHead('inst_a'))?.version, 4);
   });
 
-  rows('of a failed attempt are included in the next, and may still arrive late', async () => {
+  rows('of a failed attempt are part of the next attempt, and may still arrive late', async () => {
     const store = await open();
     const first = checkpointAt(5, { history: historyChunks(1, 5), drift: driftChunks(1, 2) });
     const next = checkpointAt(8, { history: historyChunks(1, 8), drift: driftChunks(1, 4) });
@@ -139,7 +139,7 @@ function standingApart(rows: Test, open: Open): void {
     assert.equal(await store.readHistory('inst_a', 200, 200), history.toReversed());
   });
 
-  rows('are readable as soon as the head that counts them is', async () => {
+  rows('are readable as soon as the head that counts these rows is readable', async () => {
     const store = await open();
     await storeOne(store, 'inst_a', checkpointAt(1, { history: historyChunks(1, 1) }));
     const writing = storeOne(store, 'inst_a', checkpointAt(2, { history: historyChunks(2, 2) }));

@@ -19,8 +19,8 @@ import {
 const ANSWER_AGE_MS = 24 * 60 * 60 * 1_000;
 
 /**
- * Contract tests of the InstanceStore port for every adapter. `open` returns an empty store;
- * `suite` is uvu's own or one that skips.
+ * Contract tests of the InstanceStore port for every adapter. `open` returns an empty store.
+ * `suite` may be a variant of uvu's `suite` that skips all tests.
  */
 export function instanceStoreContract(name: string, open: Open, suite = plainSuite): Test[] {
   const parts = [headsOf, togetherOf, rowsOf, trimmingOf, answersOf, deletionOf];

@@ -33,13 +33,13 @@ export function trimmingOf(name: string, open: Open, suite: typeof plainSuite): 
   return trimming;
 }
 
-/** Floor above these numbers of rows, for instances of `headAt`. */
+/** Floor that trims the first `history` observations and `drift` events of an instance. */
 function floorAt(history: number, drift: number, fields: Partial<Floor> = {}): Floor {
   const state = packedState(headAt(history).model);
   return { history, drift, generation: 2, cycle: history, timestampMs: 5.5, state, ...fields };
 }
 
-/** Checkpoint that moves the floor. */
+/** Checkpoint that trims an instance of `LONG` rows to `floor`. `from` is the previous floor. */
 function trimmedAt(version: number, floor: Floor, from: RowCounts = NO_ROWS_TRIMMED) {
   const counts = { historyCount: LONG, driftCount: LONG };
   return checkpointAt(version, { head: headAt(version, { ...counts, floor }), trimmedFrom: from });

@@ -82,7 +82,7 @@ function sealing({ name, open, suite }: Subject): Test {
     assert.is((await store.readHead(incarnation, 'serial'))?.next, 0);
   });
 
-  sealing('is listed with its date, unlike a journal in use', async () => {
+  sealing('adds its date to the list entry of the journal', async () => {
     const { store, incarnation } = await begun(open);
     assert.equal(await listed(store, incarnation), { incarnation, sealedAtMs: undefined });
     await store.append(appendOf(incarnation, 0));
@@ -183,9 +183,9 @@ function emptying({ name, open, suite }: Subject): Test {
     },
   );
 
-  // Incarnation ids are never reused, so no node does this. But a begin that timed out may arrive
-  // this late. Its entry belongs to a journal that its owner does not know, and the daily scan ends
-  // the journal again.
+  // No node begins an emptied journal, because incarnation ids are never reused. But a begin that
+  // timed out may arrive this late. No node uses the journal that it creates, and the daily scan
+  // ends that journal.
   emptying('lets a late begin create an entry, sealed and without slots', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 2);

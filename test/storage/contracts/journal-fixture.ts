@@ -15,7 +15,7 @@ export type JournalSubject = {
    * Whether the store drops slots that are written after the seal. Nobody acknowledges such slots.
    */
   readonly isClosedBySeal?: boolean;
-  /** uvu's `suite`, or one that skips. */
+  /** uvu's `suite`, or a variant that skips all tests. */
   readonly suite: typeof plainSuite;
 };
 

@@ -89,7 +89,7 @@ export class JournalModel {
     this.#isClosedBySeal = isClosedBySeal;
   }
 
-  /** Append of a step. Equal for equal slots. */
+  /** Append of a step. All appends to one slot are equal. */
   appendOf(incarnation: string, { offset, keep }: JournalStep & { kind: 'append' }): Append {
     const missing = this.#firstUnsent();
     const wanted = Math.max(0, this.#newest + 1 + offset);

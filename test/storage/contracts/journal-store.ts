@@ -66,7 +66,7 @@ function beginning({ name, open, suite }: Subject): Test {
     assert.equal(again, { isApplied: false, head });
   });
 
-  beginning('comes first: before it there is no head, seal or list entry', async () => {
+  beginning('comes first: without a begin, there is no head, seal or list entry', async () => {
     const store = await open();
     const incarnation = newIncarnation();
     const refused: Conditional = { isApplied: false, head: undefined };
@@ -152,7 +152,7 @@ function truncations({ name, open, suite }: Subject): Test {
     assert.equal(slotNumbers(await slotsOf(store, incarnation)), [3, 4, 5]);
   });
 
-  truncation('requires an explicit request, because the mark alone deletes nothing', async () => {
+  truncation('requires `deleteBelow`: the low-water mark alone deletes nothing', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 2);
     await store.append({ ...appendOf(incarnation, 2), lowWaterMark: 2 });
@@ -223,7 +223,7 @@ function readingSlots({ name, open, suite }: Subject): Test {
 function histories({ name, open, suite, runs, isClosedBySeal = false }: Subject): Test {
   const histories = suite(`any history of a journal in ${name}`);
 
-  histories('behaves like a plain model', async () => {
+  histories('behaves like the model of a journal', async () => {
     const store = await open();
     const property = fc.asyncProperty(arbitrarySteps(), async (steps) => {
       const incarnation = newIncarnation();

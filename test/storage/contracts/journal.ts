@@ -14,7 +14,7 @@ const GROUP_RECORDS_MAX = 4_096;
 export function journalContract(name: string, open: () => Promise<Journal>): Test[] {
   const groups = suite(`groups in ${name}`);
 
-  groups('are durable at once, or when a promise fulfils', async () => {
+  groups('are durable when `append` returns, or when its promise fulfils', async () => {
     const journal = await open();
     for (const count of [1, 3, GROUP_RECORDS_MAX]) {
       const appended = journal.append(linesOf(count), 0);

@@ -75,7 +75,7 @@ function keeping(changes: Test, open: Open): void {
     assert.equal(await keys(), [key('1')]);
   });
 
-  changes('can change a key that this clock considers deleted, and appends behind it', async () => {
+  changes('can change a key that this clock considers deleted, and append new keys', async () => {
     const { store, put, keys, clock } = await opened(open);
     const ending = { ...key('1'), expiresAtMs: clock.wallMs() + 1 };
     await put(ending);
@@ -92,7 +92,7 @@ function keeping(changes: Test, open: Open): void {
 }
 
 function deciding(changes: Test, open: Open): void {
-  changes('sees every current key, oldest first, and returns the decision', async () => {
+  changes('gets every current key, oldest first, and returns the decision', async () => {
     const { store, put } = await opened(open);
     await put(key('1'), { ...key('2'), revokedAtMs: 3 });
     const seen = await store.changeKeys('a', (there) => ({ put: [], answer: there }));

@@ -8,12 +8,12 @@ import { refusalOf } from '#test/support/settled';
 type Open = () => Promise<PagedListings>;
 type Change = { readonly kind: 'put' | 'remove'; readonly id: string; readonly version: number };
 
-/** Number of orders tested per set of changes. Adapters with a network may use fewer. */
+/** Number of random orders of changes to test. Adapters with a network may test fewer. */
 const RUNS = 200;
 
 /**
- * Contract tests of the ListingStore port for every adapter. `open` returns an empty store; `suite`
- * is uvu's own or one that skips.
+ * Contract tests of the ListingStore port for every adapter. `open` returns an empty store. `suite`
+ * may be a variant of uvu's `suite` that skips all tests.
  */
 export function listingStoreContract(
   name: string,
@@ -141,7 +141,7 @@ function orderOf(name: string, open: Open, numRuns: number, suite: typeof plainS
         const shuffled = gen(() => fc.shuffledSubarray(all, { minLength: all.length }));
         assert.equal(await loadedAfter(shuffled), expectedAfter(changes));
       }),
-      // Without shrinking, which takes minutes and hardly shortens the order.
+      // Without shrinking: shrinking takes minutes, and hardly shortens the list of changes.
       { numRuns, endOnFailure: true },
     );
   });

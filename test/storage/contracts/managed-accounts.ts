@@ -33,7 +33,7 @@ export function managedAccountsContract(name: string, open: Open, suite = plainS
 }
 
 function remembering(deletion: Test, open: Open): void {
-  deletion('leaves an id that tools find', async () => {
+  deletion('leaves the account id, which tools can list', async () => {
     const store = await open(new ManualClock());
     for (const id of ['a', 'b', 'c', 'd']) await store.create({ ...ACCOUNT, id });
     for (const id of ['b', 'd', 'c']) await store.beginDeletion(id, 9);
@@ -154,7 +154,7 @@ function importing(imported: Test, open: Open): void {
     assert.equal((await store.find('a'))?.account, last);
   });
 
-  imported('is opened once', async () => {
+  imported('can be opened only once', async () => {
     const store = await opened(open, { ...ACCOUNT, status: 'importing' });
     await store.endImport(ACCOUNT);
     await refused('conflict', store.endImport({ ...ACCOUNT, status: 'suspended' }));

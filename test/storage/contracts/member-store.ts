@@ -67,30 +67,33 @@ function leaving(members: Test, open: Open): void {
 }
 
 function copying(members: Test, open: Open): void {
-  members('are copied from another store as a whole, once', async () => {
-    const { store, prefix, accountId, invitation, setup, user } = await account(open);
-    const member = (at: number, role: Role) => {
-      return { accountId, userId: user(at), role, createdAtMs: at };
-    };
-    const people = {
-      isClosed: false,
-      members: [member(1, 'owner'), member(2, 'viewer')],
-      links: [invitation('i'), setup('s')],
-    };
-    await store.put(accountId, people);
-    await store.put(accountId, people);
-    const found = await store.find(accountId);
-    assert.equal(
-      { ...found, links: found.links.toSorted((a, b) => (a.digest < b.digest ? -1 : 1)) },
-      people,
-    );
-    assert.equal(await store.accountsOf(user(2)), [people.members[1]]);
-    const others = { ...people, members: [member(1, 'owner')] };
-    assert.is((await faultIn(store.put(accountId, others))).code, 'conflict');
-    const closed = { isClosed: true, members: [], links: [] };
-    await store.put(`${prefix}b`, closed);
-    assert.equal(await store.find(`${prefix}b`), closed);
-  });
+  members(
+    'are copied from another store as a whole, and cannot be copied over others',
+    async () => {
+      const { store, prefix, accountId, invitation, setup, user } = await account(open);
+      const member = (at: number, role: Role) => {
+        return { accountId, userId: user(at), role, createdAtMs: at };
+      };
+      const people = {
+        isClosed: false,
+        members: [member(1, 'owner'), member(2, 'viewer')],
+        links: [invitation('i'), setup('s')],
+      };
+      await store.put(accountId, people);
+      await store.put(accountId, people);
+      const found = await store.find(accountId);
+      assert.equal(
+        { ...found, links: found.links.toSorted((a, b) => (a.digest < b.digest ? -1 : 1)) },
+        people,
+      );
+      assert.equal(await store.accountsOf(user(2)), [people.members[1]]);
+      const others = { ...people, members: [member(1, 'owner')] };
+      assert.is((await faultIn(store.put(accountId, others))).code, 'conflict');
+      const closed = { isClosed: true, members: [], links: [] };
+      await store.put(`${prefix}b`, closed);
+      assert.equal(await store.find(`${prefix}b`), closed);
+    },
+  );
 }
 
 function usingLinks(links: Test, open: Open): void {
@@ -135,13 +138,13 @@ function usingLinks(links: Test, open: Open): void {
     assert.is((await enter('s2', 'u1')).role, 'owner');
   });
 
-  links('that set up an account are invalid once it has a member', async () => {
+  links('that set up an account are invalid while the account has an owner', async () => {
     const { store, setup, enter } = await account(open, 'owner');
     await store.addLink(setup('late'));
     assert.is((await faultIn(enter('late', 'u9'))).reason, 'link_not_usable');
   });
 
-  links('create no duplicate member, and stay valid then', async () => {
+  links('create no second membership of a user, and stay valid after the refusal', async () => {
     const { store, accountId, invitation, enter } = await account(open, 'owner');
     await store.addLink(invitation('i'));
     assert.is((await faultIn(enter('i', 'u0'))).reason, 'already_exists');

@@ -19,7 +19,7 @@ export async function storeMeter(
   await store.checkpoint([{ accountId, head }]);
 }
 
-/** Head of this version. Its counts identify the version. */
+/** Head of this version. The counts of the head identify the version. */
 export function meterAt(version: number, fields: Partial<MeterHead> = {}): MeterHead {
   return {
     version,
@@ -35,7 +35,7 @@ export function meterAt(version: number, fields: Partial<MeterHead> = {}): Meter
   };
 }
 
-/** Finished month without other data than its cycles. */
+/** Finished month with `cyclesUsed` cycles, usage of one key and usage by day. */
 export function monthAt(month: number, cyclesUsed = 5): FinishedMonth {
   const keys = [{ prefix: 'aB3_-6zZ', cycles: 2, days: [0] }];
   return { endsAtMs: Date.UTC(2025, month, 1), cyclesUsed, days: [0, 3], keys };

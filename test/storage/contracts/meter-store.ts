@@ -6,12 +6,12 @@ import { meterAt, monthAt, reservations, storeMeter } from '#test/storage/contra
 
 type Open = () => Promise<ErasableMeters>;
 
-/** Number of orders tested. Adapters with a network may use fewer. */
+/** Number of random orders of writes to test. Adapters with a network may test fewer. */
 const RUNS = 200;
 
 /**
- * Contract tests of the MeterStore port for every adapter. `open` returns an empty store; `suite`
- * is uvu's own or one that skips.
+ * Contract tests of the MeterStore port for every adapter. `open` returns an empty store. `suite`
+ * may be a variant of uvu's `suite` that skips all tests.
  */
 export function meterStoreContract(
   name: string,

@@ -50,12 +50,12 @@ export function sessionStoreContract(
     assert.equal(await digestsNow(), ['2']);
   });
 
-  sessions('are renewed once, and the previous value becomes invalid', async () => {
+  sessions('are renewed only once, and the previous digest becomes invalid', async () => {
     const { store, session, digestsNow } = await withSessions('1');
-    const tries = await Promise.allSettled(
+    const attempts = await Promise.allSettled(
       ['2', '3', '4'].map((digest) => store.renew('1', session(digest))),
     );
-    assert.is(tries.filter(({ status }) => status === 'fulfilled').length, 1);
+    assert.is(attempts.filter(({ status }) => status === 'fulfilled').length, 1);
     assert.is((await faultIn(store.renew('1', session('5')))).code, 'conflict');
     const left = await digestsNow();
     assert.is(left.length, 1);

@@ -12,7 +12,7 @@ export type ShardSubject = {
   readonly name: string;
   /** Opens a store of a new cluster. */
   readonly open: () => Promise<ShardStore>;
-  /** uvu's `suite`, or one that skips. */
+  /** uvu's `suite`, or a variant that skips all tests. */
   readonly suite: typeof plainSuite;
 };
 
@@ -123,7 +123,7 @@ function takingTurns(changing: Test, open: ShardSubject['open']): void {
 }
 
 function standingApart(changing: Test, open: ShardSubject['open']): void {
-  changing("returns the writer's own row at the next epoch when repeated", async () => {
+  changing("is refused when repeated, and returns the writer's own row", async () => {
     const store = await open();
     const change = changeOf(5, undefined, 'node-a');
     await store.change(change);

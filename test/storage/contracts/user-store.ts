@@ -4,7 +4,7 @@ import type { User } from '#accounts/people';
 import type { PagedUsers } from '#storage/ports/people';
 import { faultIn } from '#test/support/settled';
 
-/** A unique user. */
+/** User with an id that is derived from the email. */
 export function someUser(email: string, more: Partial<User> = {}): User {
   const id = `usr_${Buffer.from(email).toString('hex').padEnd(16, '0').slice(-16)}`;
   return {
@@ -58,10 +58,10 @@ function findingUsers(users: Test, open: Open): void {
     const { store, prefix } = await open();
     const email = `${prefix}a@b.c`;
     const ids = ['usr_1111111111111111', 'usr_2222222222222222', 'usr_3333333333333333'];
-    const tries = await Promise.allSettled(
+    const attempts = await Promise.allSettled(
       ids.map((id) => store.create(someUser(email, { id: id.replace('usr_', `usr_${prefix}`) }))),
     );
-    assert.is(tries.filter(({ status }) => status === 'fulfilled').length, 1);
+    assert.is(attempts.filter(({ status }) => status === 'fulfilled').length, 1);
     assert.is((await faultIn(store.create(someUser(email)))).code, 'conflict');
     const found = await Promise.all(
       ids.map((id) => store.find(id.replace('usr_', `usr_${prefix}`))),
@@ -77,8 +77,8 @@ function changingUsers(users: Test, open: Open): void {
       const { store, prefix } = await open();
       const stored = await store.create(someUser(`${prefix}a@b.c`));
       const named = (text: string) => store.replace(stored, { ...stored.user, name: text });
-      const tries = await Promise.allSettled([named('1'), named('2'), named('3')]);
-      assert.is(tries.filter(({ status }) => status === 'fulfilled').length, 1);
+      const attempts = await Promise.allSettled([named('1'), named('2'), named('3')]);
+      assert.is(attempts.filter(({ status }) => status === 'fulfilled').length, 1);
       assert.is((await faultIn(named('4'))).code, 'conflict');
       const now = await store.find(stored.user.id);
       assert.ok(now !== undefined && ['1', '2', '3'].includes(now.user.name));

@@ -20,7 +20,7 @@ export const silent = () => undefined;
 /** Long text, so that a file has many pages. */
 export const LONG = 'long text '.repeat(300);
 
-/** Opens a file like the tools. */
+/** Opens a file as `ctl` does. */
 export const dataFile = (path: string): DataFile => sqliteDataFile(path, systemClock);
 
 /** Cleanly closed file with `rows` rows of `text`. */
@@ -31,7 +31,7 @@ export async function closedFile(files: ScratchFiles, rows: number, text = LONG)
   return path;
 }
 
-/** Rows per transaction, which can be written well within the deadline on a busy machine. */
+/** Rows per transaction. Even a busy machine writes a transaction well before its deadline. */
 const ROWS_A_WRITE = 20_000;
 
 /** Inserts `rows` rows with `text` into the table. */
@@ -58,7 +58,7 @@ export function textsIn(path: string): string[] {
 /** Returns the rejection of `work`. */
 export async function rejection(work: () => Promise<unknown>): Promise<unknown> {
   return await work().then(
-    () => assert.unreachable('it should reject'),
+    () => assert.unreachable('the call must reject'),
     (error: unknown) => error,
   );
 }

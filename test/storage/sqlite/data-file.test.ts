@@ -64,7 +64,7 @@ copied('ends, and holds the state of a single moment', async () => {
     'the copy never begins again',
   );
   assert.ok(writes > 5, `${writes} writes`);
-  assert.is(textsIn(target).length, 2, 'a write changes twenty rows at once');
+  assert.is(textsIn(target).length, 2, 'the backup must contain a write as a whole or not at all');
   assert.is(contents.bytes, statSync(target).size);
   assert.is(statSync(target).mode & 0o777, 0o600);
 });
@@ -87,7 +87,7 @@ copied('is refused for a row that has changed on disk', async () => {
   assert.match(line, /is damaged: the row fact \d of cluster_facts does not match its checksum/);
 });
 
-copied('accepts a part whose checksum total exceeds 48 bits', async () => {
+copied('accepts rows whose sum of checksums exceeds 48 bits', async () => {
   const path = await closedFile(files, MANY, 'x');
   const contents = await dataFile(path).backup(emptyFile(), silent);
   assert.is(contents.bytes, statSync(path).size);

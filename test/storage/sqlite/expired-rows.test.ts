@@ -28,7 +28,7 @@ expired('include listing removals after 40 days, but not listed instances', asyn
   assert.is((await listings.load('a')).length, 1);
 });
 
-expired('include sessions after twelve hours, which reads skip before', async () => {
+expired('include sessions after twelve hours, which reads skip before the deletion', async () => {
   const database = files.open();
   const clock = new ManualClock(NOW_MS);
   const sessions = sqliteSessionStore(database, clock);

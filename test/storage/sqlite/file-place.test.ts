@@ -45,7 +45,7 @@ for (const end of ['', '-wal']) {
   ] as const) {
     // Report 26: a write was acknowledged that no start would find.
     place(
-      `accepts no write after its ${end || 'file'} was ${how}, and accepts writes when it is back`,
+      `accepts no write after its ${end || 'file'} was ${how}, but accepts writes after the return`,
       async () => {
         const path = files.path();
         await using file = served(path);
@@ -68,7 +68,7 @@ for (const end of ['', '-wal']) {
 }
 
 // Report 26: the first long read after a move removed the WAL, with acknowledged data.
-place('is not reopened until it is back, so that its WAL stays', async () => {
+place('is not reopened before its return, so that its WAL stays', async () => {
   const path = files.path();
   await using file = served(path);
   await putFacts(file, 1, 'acknowledged');
@@ -89,7 +89,7 @@ place('is not reopened until it is back, so that its WAL stays', async () => {
   await putFacts(file, 1, 'back');
 });
 
-/** A read on the reader thread, which the first long read opens. */
+/** A long read. The first long read opens the reader thread. */
 const COUNT = {
   ...{ operation: 'count', isLong: true, values: [] },
   sql: "SELECT count(*) AS rows FROM cluster_facts WHERE fact LIKE 'fact %'",
@@ -221,7 +221,7 @@ names('is refused if it is mounted as a single file', async () => {
 });
 
 // Report 30: network file systems were not recognised.
-names('is refused on a network file system, and accepted on a disk below it', async () => {
+names('is refused on a network file system, and accepted on a disk mounted below', async () => {
   const path = await closedFile(files, 1);
   const mounts = `${MOUNTS}5 1 0:7 / ${files.folder} rw - nfs4 server:/x rw\n`;
   assert.match(

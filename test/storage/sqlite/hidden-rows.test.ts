@@ -84,7 +84,7 @@ const CASES: readonly Case[] = [
   },
 ];
 
-/** Changes a file like a disk error, without triggers. */
+/** Changes a file like a disk error, without the triggers that update the checksums. */
 function damage(path: string, table: string, sql: string): void {
   const database = new DatabaseSync(path);
   const names = ['inserted', 'updated', 'deleted'].map((what) => `${table}_${what}`);
@@ -103,7 +103,7 @@ const hidden = suite('a row that cannot be found any more');
 for (const { table, write, read, key } of CASES) {
   for (const [how, sql] of [
     ['its key has changed', `UPDATE ${table} SET ${key}`],
-    ['its page has lost it', `DELETE FROM ${table}`],
+    ['its page no longer has the row', `DELETE FROM ${table}`],
   ] as const) {
     hidden(`of ${table} is detected: ${how}`, async () => {
       const path = files.path();

@@ -13,7 +13,7 @@ export async function emptied(file: SqliteFile, ...tables: string[]): Promise<Sq
   return file;
 }
 
-/** Files of a test in their own folder. The suite `closing` closes and deletes them. */
+/** Files of a test in their own folder. The suite `closing` closes and deletes the files. */
 export function scratchFiles() {
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-file-'));
   const opened: SqliteFile[] = [];

@@ -73,7 +73,7 @@ vacuumed("and a restore keep the file's owner and mode", async () => {
   assert.equal(seen(), [before.uid, before.gid, before.mode]);
 });
 
-vacuumed('leaves only a new file that only root can open, if run by root', async () => {
+vacuumed('or a restore by root leaves no file that only root can open', async () => {
   if (process.getuid?.() !== 0) return;
   const folder = mkdtempSync(join(tmpdir(), 'sqlite-owner-'));
   try {

@@ -6,11 +6,12 @@ import { WriteQueue } from '#storage/sqlite/thread';
 
 /** SQLite's result code for a full disk. */
 const FULL = 13;
+/** SQLite's result code for a violated constraint. */
 const CONSTRAINT = 19;
 
 type Outcome = { readonly isKept: boolean } | { readonly code: number };
 
-/** A queue on an empty table, with a log of SQLite's statements and of all outcomes. */
+/** A queue on a file with an empty table. `outcomes` records the outcome of each transaction. */
 function scene() {
   const database = new DatabaseSync(':memory:');
   database.exec('CREATE TABLE rows (id INTEGER PRIMARY KEY, bytes BLOB)');
