@@ -15,7 +15,7 @@ const KEY = formatApiKey('Acc0unt00001', 's'.repeat(32));
 
 type Line = ReturnType<typeof JSON.parse>;
 
-/** Answers and log lines for calls that fail with `fail` at the engine. */
+/** Makes calls that fail with `fail` at the engine. Returns all log lines and answers. */
 async function failing(calls: number, fail: () => Error) {
   const log: Line[] = [];
   const write = (line: string) => void log.push(JSON.parse(line));

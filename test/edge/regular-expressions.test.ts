@@ -12,7 +12,7 @@ const MATCH_MS_MAX = 5;
 const LITERAL =
   /(?<=[=(,:!&|?]\s*)\/((?![*/])(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+)\/([dgimsuvy]*)(?=[;,.)\s])/g;
 
-/** Pieces for repetition: every character class that the expressions contain. */
+/** Texts to repeat. Every character class of the expressions matches one of these texts. */
 const PIECES = [
   ...[' ', '\t', ';', '"', ',', '/', '*', '-', '.', ':', '%', '0', '9', 'a', 'Z', '_', '\\', '='],
   ...['W/"', '"",', '"" , ', '; charset', ';charset=', 'charset = "', '; ', 'T', '00:', '-00'],

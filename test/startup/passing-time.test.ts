@@ -76,7 +76,7 @@ observed('without a timestamp is throttled for exactly a second', async () => {
   assert.is((await processed(id)).body.data.snapshot.cycle, 2);
 });
 
-observed('without a timestamp is accepted after a second if the clock stepped back', async () => {
+observed('without a timestamp is accepted after a second if the clock steps back', async () => {
   const id = await createInstance(caller);
   await process(caller, id, SEEN);
   const [firstMs = 0] = await timesOf(id);

@@ -8,7 +8,8 @@ import { ManualClock } from '#test/support/manual-clock';
 const clock = new ManualClock();
 
 /**
- * Ada is a member of `a` and `b`, Bob of `a` only; both have a session in each of their accounts.
+ * Creates Ada, a member of `a` and `b`, and Bob, a member of `a`. Both have a session in each of
+ * their accounts.
  */
 async function twoAccounts() {
   const stores = {
@@ -50,7 +51,7 @@ async function twoAccounts() {
 
 const people = suite('the people of a deleted account');
 
-people('lose their sessions in it, and are deleted if they have no other account', async () => {
+people('lose their sessions in this account, and are deleted without another account', async () => {
   const { stores, ada, bob } = await twoAccounts();
   assert.is(await forgetPeople(stores, 'a'), 1);
   assert.is(await stores.users.find(bob.id), undefined);

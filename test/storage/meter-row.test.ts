@@ -7,7 +7,7 @@ import { anyRecord, meterAt, reservations } from '#test/storage/contracts/meter-
 
 const row = suite('the row of a meter');
 
-row('is decoded to the original record, also through JSON', () => {
+row('is decoded to the original record, even after encoding as JSON', () => {
   const property = fc.property(anyRecord(), (record) => {
     assert.equal(meterOfRow(JSON.parse(JSON.stringify(rowOfMeter(record)))), record);
   });

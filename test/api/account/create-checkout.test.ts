@@ -20,7 +20,7 @@ buying('is a page of the provider for the account of the key', async () => {
   assert.is((await caller.send('GET', '/account')).body.data.plan.name, 'free');
 });
 
-buying('is recorded in the audit trail before and after the request for it', async () => {
+buying('is recorded in the audit trail, once as begun and once as done', async () => {
   const caller = await newCaller({ plan: 'free' });
   const headers = { 'x-request-id': 'my-purchase-1' };
   await caller.send('POST', '/billing/checkout', { ...PRO, headers });

@@ -175,7 +175,7 @@ async function flooded(
   return undefined;
 }
 
-/** Fulfils when the service waits for the body: it then allows a look-up of the key. */
+/** Fulfils when the service waits for the body. At that time, a look-up of the key is allowed. */
 async function bodyAwaited(connection: RawConnection): Promise<undefined> {
   while (!connection.isEnded) {
     if (((await metricValues(service)).get('edge_unfinished_bodies') ?? 0) > 0) return;

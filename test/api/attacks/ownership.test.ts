@@ -20,7 +20,7 @@ const BODIES: Record<string, unknown> = {
   resetInstance: { mode: 'initial' },
 };
 
-/** Headers that may differ between two equal answers. */
+/** Headers to ignore when two answers are compared. */
 const VARYING = ['x-request-id', 'x-ratelimit-remaining', 'ratelimit', 'date'];
 
 function comparable({ status, headers, text }: Answer) {
@@ -98,7 +98,7 @@ const SAMPLES = 10_000;
 
 /** Request pairs on one connection, which serves at most 10,000 requests. */
 const PAIRS_PER_ROUND = 2_200;
-/** First pairs on each connection, which are not timed. */
+/** Number of pairs at the start of each connection that are not timed. */
 const WARM_UP = 200;
 
 /** Share of samples to keep. The slowest samples measure the machine, not the service. */

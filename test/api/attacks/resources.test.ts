@@ -186,7 +186,7 @@ pages('at the largest offset is empty', async () => {
 
 const slow = suite('a slow sender');
 
-slow('that sends nothing, half a head or half a body is answered 408 and closed', async () => {
+slow('that sends nothing, half a head or half a body gets 408 and is disconnected', async () => {
   const half = requestText('POST', '/v1/instances', [auth, json, 'Content-Length: 100']);
   const cases = [
     ['', 0],
@@ -278,7 +278,7 @@ many('accumulate no answers for a client that never reads', async () => {
   const wave = requestText('GET', '/v1/personas', [auth]).repeat(WAVE);
   const before = await personasAnswered();
   let sent = 0;
-  // Count requests instead of memory: uncollected memory depends on the machine's load.
+  // Count requests instead of memory: the time of a garbage collection depends on the load.
   do {
     assert.ok(sent < UNREAD_MAX, `${sent} answers wait`);
     deaf.write(wave);

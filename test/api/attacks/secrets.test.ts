@@ -21,7 +21,7 @@ function assertHoldsNone(text: string, where: string): void {
   for (const each of SECRETS) assert.not.ok(text.includes(each), `a secret is in ${where}`);
 }
 
-/** Sends requests that are logged in different ways, with the key in each part of a request. */
+/** Sends requests that are logged in different ways, with the key in different parts. */
 async function everyKind(): Promise<void> {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(0));

@@ -11,7 +11,7 @@ const { newCaller } = await sharedScene();
 
 type Row = { readonly id: string; readonly name: string; readonly cycle: number };
 
-/** Reads all pages in a list by cursors. `between` runs after each page. */
+/** Reads all pages of a list with cursors. Calls `between` after each page but the last. */
 async function walk(
   caller: SceneCaller,
   path: string,

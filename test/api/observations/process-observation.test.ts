@@ -190,7 +190,7 @@ refused('with a number beyond any double is answered 422 as out of range', async
   assertRefused(answer, 422, 'invalid_request', details);
 });
 
-refused('advances and costs no cycle', async () => {
+refused('advances no cycle and costs no cycle', async () => {
   assert.equal(await historyOf(id), []);
   const before = await caller.send('GET', `/instances/${id}`);
   const after = await send(id, {});

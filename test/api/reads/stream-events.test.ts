@@ -42,8 +42,8 @@ const reading = { key: await newKey(service, caller.accountId, 'read') };
 const busy = { key: await newKey(service, caller.accountId, 'read') };
 
 following.before(async () => {
-  // The edge ends streams that it admitted within a second after an account change, such as the
-  // new keys. Wait until it no longer ends a stream.
+  // The edge ends streams that it admitted within a second after an account change, such as a new
+  // key. Wait until a stream stays open.
   const id = await caller.createInstance();
   for (let isOver = !isHeard; !isOver; ) {
     using reader = await follow(caller, id);

@@ -44,7 +44,7 @@ const unavailable = (isOutcomeUnknown: boolean) =>
     isOutcomeUnknown,
   });
 
-/** A limiter that fails admissions with a known or unknown outcome. `settling` answers the rest. */
+/** Fails admissions with a known or unknown outcome, and answers settlements with `settling`. */
 const failing =
   (isOutcomeUnknown: boolean, settling: Answering): Answering =>
   (call) =>

@@ -76,7 +76,7 @@ async function refused() {
   return found;
 }
 
-/** Asserts that the limiter gets the first call after `ms`, and no call before. */
+/** Asserts that the limiter gets the next call after `ms`, and no call before. */
 async function assertAskedAfter({ clock, limiter, admit }: ReturnType<typeof scene>, ms: number) {
   await admit();
   assert.is(limiter.asked, 1);

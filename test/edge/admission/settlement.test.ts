@@ -21,7 +21,7 @@ const ANSWER: EngineAnswer = {
   isReplayed: false,
 };
 
-/** Returns the used cycles that the edge settles for a keyed observation and engine answer. */
+/** Returns the cycles that the edge settles as used for a keyed observation with this answer. */
 async function settledFor(engineAnswer: () => EngineAnswer): Promise<number[]> {
   const calls = await limiterCallsOf(engineAnswer, { 'idempotency-key': 'once' });
   return calls.flatMap((call) => (call.kind === 'settle' ? [call.cyclesUsed] : []));
@@ -68,7 +68,7 @@ settlement('are settled as used after a new cycle, and refunded after a replay',
   assert.equal(await settledFor(() => ({ ...ANSWER, cycles: 0, isReplayed: true })), [0]);
 });
 
-settlement('are not refunded if an earlier attempt of the call may have used them', async () => {
+settlement('are not refunded if an earlier attempt may have used these cycles', async () => {
   const answer = { ...ANSWER, cycles: 0, isReplayed: true, isPerhapsOwn: true } as const;
   assert.equal(await settledFor(() => answer), []);
 });

@@ -64,20 +64,23 @@ for (const [what, url] of [
   ['a known', '/v1/instances'],
   ['an unknown', '/v1/nowhere'],
 ] as const) {
-  many(`the next request to ${what} path is refused, but no earlier request is`, async () => {
-    const { app, call, letGo, askedTimes } = scene();
-    const calls = Array.from({ length: ACTIVE_MAX - 1 }, () => call('/v1/instances'));
-    await until(askedTimes, ACTIVE_MAX - 1);
-    calls.push(call(url));
-    await until(askedTimes, ACTIVE_MAX);
-    assert.is(await unasked(call(url), askedTimes), 503);
-    assert.is(await unasked(call('/v1/personas'), askedTimes), 503);
-    assert.is(askedTimes(), ACTIVE_MAX, 'the limiter must not be asked about refused requests');
-    letGo();
-    assert.equal(new Set(await Promise.all(calls)), new Set([401]));
-    assert.is(await call(url), 401);
-    await app.close();
-  });
+  many(
+    `the next request to ${what} path is refused, and earlier requests are not refused`,
+    async () => {
+      const { app, call, letGo, askedTimes } = scene();
+      const calls = Array.from({ length: ACTIVE_MAX - 1 }, () => call('/v1/instances'));
+      await until(askedTimes, ACTIVE_MAX - 1);
+      calls.push(call(url));
+      await until(askedTimes, ACTIVE_MAX);
+      assert.is(await unasked(call(url), askedTimes), 503);
+      assert.is(await unasked(call('/v1/personas'), askedTimes), 503);
+      assert.is(askedTimes(), ACTIVE_MAX, 'the limiter must not be asked about refused requests');
+      letGo();
+      assert.equal(new Set(await Promise.all(calls)), new Set([401]));
+      assert.is(await call(url), 401);
+      await app.close();
+    },
+  );
 }
 
 many('a request without a key gets 401 and uses no slot', async () => {

@@ -205,7 +205,7 @@ many('count with their unread bytes, not with all bytes written', () => {
   assert.equal(ends, []);
 });
 
-many('are ended longest idle first, although other connections hold more', () => {
+many('are ended longest idle first, even if other connections have more unread bytes', () => {
   const { readers, ends, pass } = scene(300);
   const [honest] = readers;
   for (const reader of readers) reader.give(reader === honest ? 20 * MIB : 800 * KIB);

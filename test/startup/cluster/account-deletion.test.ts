@@ -16,7 +16,7 @@ const { address: nats } = natsOrSkip();
 /** Seconds until no table has data of the account, with the settings of this cluster. */
 const GONE_S = 80;
 
-/** Idle seconds until actors are stored, so that journals need no records of them: the minimum. */
+/** Idle seconds until actors are stored and journals may drop their records: the minimum. */
 const IDLE_S = '30';
 
 /** Time until every limiter applies a key revocation, in milliseconds. */
@@ -74,7 +74,7 @@ function isAllowed({ table, found }: Trace): boolean {
   return isAccount && ofAccount.includes(table);
 }
 
-deletion('gets its calls refused immediately, and leaves only ids after 80 s', async () => {
+deletion('gets its calls refused within 3 s, and leaves only ids after 80 s', async () => {
   const before = new Set((await traces()).map(({ table }) => table));
   for (const table of ['accounts', 'listings', 'journal']) assert.ok(before.has(table), table);
   const argv = ['accounts', 'delete', leaving.accountId, '--yes'];

@@ -68,7 +68,7 @@ for (const name of LIMITERS) {
   );
 
   changes(
-    `a key rotated at limiter ${name} gets 401 within a second, its successor 200`,
+    `a key rotated at limiter ${name} gets 401 within a second, and the new key gets 200`,
     async () => {
       const someone = await newCaller(cluster.service());
       const keys = `/accounts/${someone.accountId}/keys`;

@@ -103,7 +103,7 @@ down('every call gets 503 in time, without an engine call, if no limiter is left
   const answer = await someone.send('GET', '/personas');
   assert.is(answer.body.details.reason, 'limiter_unavailable');
   assert.is(limitOf(answer, 'remaining'), 0);
-  assert.is(limitOf(answer, 'monthly'), before, 'the last known number');
+  assert.is(limitOf(answer, 'monthly'), before, 'the header must show the last known cycles');
 });
 
 down('calls are served and usage is kept after a restart of all limiters', async () => {
@@ -113,7 +113,7 @@ down('calls are served and usage is kept after a restart of all limiters', async
   const after = await retried(observe);
   console.log(`served again ${Math.round(performance.now() - startedMs)} ms after both were ready`);
   assert.ok(after < before, `${after} left, and ${before} before`);
-  assert.ok(after >= before - 21, 'a crash costs a quiet account two steps of ten');
+  assert.ok(after >= before - 21, 'a crash costs a quiet account more than two steps of ten');
 });
 
 down.run();

@@ -232,7 +232,7 @@ secrets('is rejected in production if it is guessable', async () => {
   assert.match(lines[0]?.why ?? '', /^SERVICE_CLUSTER_SECRET_FILE: .+ guessable/);
 });
 
-secrets('keeps its user name if the secret is a password', async () => {
+secrets('belongs to the same user name as before if the secret is a password', async () => {
   const { folder, put, clock, credentials } = newScene();
   put('password', 'first one\n');
   const config = readConfig({

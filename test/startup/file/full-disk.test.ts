@@ -10,7 +10,7 @@ import { newDocumentedCaller, observationAt, type SceneCaller } from '#test/supp
 import { type Service, startStandalone } from '#test/support/servers/service';
 import { soon } from '#test/support/soon';
 
-/* Size in MiB of an in-memory file system, which the test fills. Only root may mount it. */
+/* Size in MiB of an in-memory file system, which the test mounts as root and fills. */
 
 const DISK_MIB = 160;
 

@@ -110,7 +110,7 @@ async function newHeldUp(service: Service, caller: SceneCaller, forbid: () => vo
   assert.is(await requests.observe(id, 0), 200);
   forbid();
   const underWay = requests.observe(other, 0).catch(() => 0);
-  // One line each from the journals of the engine and of the limiter.
+  // The journals of the engine and of the limiter log one line each.
   await soon('a notice', () => service.log().split('all changes are refused until').length === 3);
   const startedMs = performance.now();
   assert.is((await requests.send('GET', `/instances/${other}/snapshot`)).status, 503);
@@ -139,7 +139,7 @@ run('is served for reads only, until writes are possible again', async () => {
   await soon('an accepted change', async () => (await requests.observe(id, 100)) === 200);
   const snapshot = await requests.send('GET', `/instances/${id}/snapshot`);
   assert.is(snapshot.body.data.cycle, 2, 'refused calls have no effect');
-  assert.is(await underWay, 200, 'the call in flight has its outcome');
+  assert.is(await underWay, 200, 'the call in flight must succeed after the wait');
   const account = await requests.send('GET', '/account');
   assert.is(limitOf(account, 'monthly'), CYCLES - 3, 'refused calls are not charged');
   assert.match(service.log(), /the journal can be written again/);
@@ -163,7 +163,7 @@ run('never exceeds the plan if its process is killed', async () => {
   assert.ok(after.granted >= PLAN - 2 * SHARE - AHEAD_MAX, both);
 });
 
-run('causes no charge at the next start after a clean stop', async () => {
+run('costs no pre-allocated requests after a clean stop', async () => {
   const { variables } = newFile();
   const first = await startStandalone(variables);
   const { accountId, key } = await newDocumentedCaller(first, { requestsPerMinute: PLAN });

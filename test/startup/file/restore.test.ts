@@ -40,7 +40,7 @@ async function said(service: ProcessRun | undefined, ...argv: string[]) {
   return JSON.parse(out);
 }
 
-/** Callers of a service with one key. */
+/** Returns a function that sends calls with one API key to a service. */
 function callers(run: ProcessRun, key: string) {
   const api = /API +(http:\S+)/.exec(run.stdout())?.[1];
   const send = async (to: string, body?: object, idempotencyKey?: string) => {
@@ -103,7 +103,8 @@ async function peopled() {
 
 /**
  * Backs up a service under load, continues until the quota is exhausted, and kills the service.
- * Returns the acknowledged calls with their times.
+ * `before` and `after` count the acknowledged observations of each instance at the start of the
+ * backup and at the kill.
  */
 async function killedAfterBackup(backup: string) {
   const { run, key, ids, all } = await peopled();

@@ -11,7 +11,7 @@ import type { Service } from '#test/support/servers/service';
 /** Variables that record all traces, and name a collector that does not exist. */
 const TRACED = { SERVICE_OTLP_ENDPOINT: 'http://127.0.0.1:9', SERVICE_TRACE_RATIO: '1' };
 
-/** Concurrent calls of each kind. */
+/** Number of concurrent calls of each kind. */
 const AT_ONCE = 20;
 
 /** Maximum time of a call after its caller disconnects, in milliseconds: twice its deadline. */

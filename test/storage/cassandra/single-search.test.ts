@@ -57,7 +57,7 @@ single('causes no unhandled rejection when a discovery fails', async () => {
   await next;
 });
 
-single('is refused if its discovery works differently', () => {
+single('is refused if the discovery of this driver works differently', () => {
   assert.throws(() => searchOnceAtATime({} as unknown as Client), /unsupported cassandra-driver/);
 });
 

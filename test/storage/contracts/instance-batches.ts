@@ -66,7 +66,7 @@ function storedTogether(together: Test, open: Open): void {
     await store.checkpoint([]);
   });
 
-  together('have their highest versions, in any order within a call', async () => {
+  together('keep their highest versions, in any order within a call', async () => {
     const store = await open();
     await storeOne(store, 'inst_1', checkpointAt(9));
     const at = (instanceId: string, version: number) => ({

@@ -72,7 +72,7 @@ function holdingFields(heads: Test, open: Open): void {
   });
 
   heads(
-    'include their newest rows, byte by byte, which readers of chunks do not find',
+    'include their newest rows, byte by byte; readers of chunks do not find these rows',
     async () => {
       const store = await open();
       const rows = Array.from({ length: 6_144 }, (_, n) => String.fromCharCode(n % 256)).join('');
@@ -241,7 +241,7 @@ function deletionOf(name: string, open: Open, suite: typeof plainSuite): Test {
     }
   });
 
-  deletion('deletes answers stored early, even if they arrive late', async () => {
+  deletion('has no answers, even if answers stored before a checkpoint arrive late', async () => {
     const store = await open();
     const ahead = { instanceId: 'inst_a', version: 3, answers: [answerRow('call:a', 5)] };
     await store.storeAnswers([ahead]);

@@ -184,8 +184,8 @@ function emptying({ name, open, suite }: Subject): Test {
   );
 
   // No node begins an emptied journal, because incarnation ids are never reused. But a begin that
-  // timed out may arrive this late. No node uses the journal that it creates, and the daily scan
-  // ends that journal.
+  // timed out may arrive this late. No node uses the journal of such a begin, and the daily scan
+  // ends the journal.
   emptying('lets a late begin create an entry, sealed and without slots', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 2);

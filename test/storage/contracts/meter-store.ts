@@ -40,7 +40,7 @@ function comingBack(heads: Test, open: Open, numRuns: number): void {
     }
   });
 
-  heads('may have no counts yet', async () => {
+  heads('may have only counts of 0', async () => {
     const store = await open();
     const nothing = {
       monthWatermark: 0,
@@ -86,7 +86,7 @@ function beingOver(heads: Test, open: Open): void {
     assert.equal(await store.readMonths('b'), [monthAt(9)]);
   });
 
-  heads('keep a month of the highest version, however often it is written', async () => {
+  heads('keep a month of the highest version, whatever the order of the writes', async () => {
     const store = await open();
     for (const [version, cycles] of [
       [4, 40],

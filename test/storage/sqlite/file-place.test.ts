@@ -29,7 +29,7 @@ import { scratchFiles } from '#test/storage/sqlite/scratch-file';
 const files = scratchFiles();
 const served = (file: string) => openServedFile({ file, clock: systemClock });
 
-/** A new folder with copies of a file and its companions, as after a crash. */
+/** Copies a file and its companion files to a new path, as after a crash. */
 function copyOf(path: string, ...ends: string[]): string {
   const target = files.path();
   for (const end of ends) copyFileSync(`${path}${end}`, `${target}${end}`);

@@ -91,19 +91,22 @@ vacuumed('or a restore by root leaves no file that only root can open', async ()
   }
 });
 
-vacuumed('is refused while the file is served, and for a damaged file, which stays', async () => {
-  const path = files.path();
-  {
-    await using file = openServedFile({ file: path, clock: systemClock });
-    await putFacts(file, 3, 'a value like no other');
-    const line = await refusal(() => dataFile(path).vacuum(silent));
-    assert.match(line, /served by process \d+, .*; stop that process first$/);
-  }
-  damage(path, 'a value like no other');
-  const bytes = readFileSync(path);
-  assert.match(await refusal(() => dataFile(path).vacuum(silent)), /is damaged/);
-  assert.ok(bytes.equals(readFileSync(path)));
-  assert.not.ok(existsSync(`${path}.vacuumed`));
-});
+vacuumed(
+  'is refused for a served file, and for a damaged file, which stays unchanged',
+  async () => {
+    const path = files.path();
+    {
+      await using file = openServedFile({ file: path, clock: systemClock });
+      await putFacts(file, 3, 'a value like no other');
+      const line = await refusal(() => dataFile(path).vacuum(silent));
+      assert.match(line, /served by process \d+, .*; stop that process first$/);
+    }
+    damage(path, 'a value like no other');
+    const bytes = readFileSync(path);
+    assert.match(await refusal(() => dataFile(path).vacuum(silent)), /is damaged/);
+    assert.ok(bytes.equals(readFileSync(path)));
+    assert.not.ok(existsSync(`${path}.vacuumed`));
+  },
+);
 
 for (const group of [vacuumed, files.closing()]) group.run();

@@ -11,7 +11,7 @@ const CONSTRAINT = 19;
 
 type Outcome = { readonly isKept: boolean } | { readonly code: number };
 
-/** A queue on a file with an empty table. `outcomes` records the outcome of each transaction. */
+/** A queue on an empty table in memory. `outcomes` records the outcome of each transaction. */
 function scene() {
   const database = new DatabaseSync(':memory:');
   database.exec('CREATE TABLE rows (id INTEGER PRIMARY KEY, bytes BLOB)');
@@ -80,7 +80,7 @@ together('succeed or fail individually, each atomically', () => {
   assert.equal(outcomes.get('last'), { isKept: true });
 });
 
-together('are written later beyond a few hundred KiB, so that journals do not wait', () => {
+together('beyond a few hundred KiB are written later, so that journals do not wait', () => {
   const { queue, outcomes, push } = scene();
   push('large', { statements: [insert(1, 300_000)] });
   push('next', { statements: [insert(2)] });
