@@ -30,7 +30,7 @@ import type { Disturbance } from '#test/chaos/timeline';
 export type ChaosPlan = {
   /** Folder for the state and logs of the cluster, and for the call log. */
   readonly folder: string;
-  /** First port in a block: the cluster uses up to 100 loopback ports. */
+  /** First port of the block of 100 loopback ports that the run uses. */
   readonly ports: number;
   readonly faults: readonly Fault[];
   /** Limiter timeout of edges in ms; default: the timeout of `make cluster`. */
@@ -57,27 +57,30 @@ export type ChaosResult = {
   readonly check: CheckResult;
   /** Usage of each account after the last call. */
   readonly usages: readonly Usage[];
-  /** Start and end of the load, in monotonic milliseconds. */
+  /** Start of the load, in monotonic milliseconds. */
   readonly fromMs: number;
+  /** End of the load, in monotonic milliseconds. */
   readonly toMs: number;
   /** Calls not sent, because too many calls were in flight. */
   readonly unsent: number;
 };
 
-/** A stop that takes longer is logged, in seconds. */
+/** Processes that take longer to stop are logged. In seconds. */
 const SLOW_STOP_S = 5;
 
 /** Maximum age of dirty state before its checkpoint (architecture 3.2), in milliseconds. */
 const STORED_MS = 125_000;
 
-/** Port offsets for Cassandra and the fault proxy. */
+/** Offset of Cassandra's port in the port block of the run. */
 const CASSANDRA = 3;
+
+/** Offset of the fault proxy's port in the port block of the run. */
 const PROXY = 99;
 
 /** Account limits that no run reaches. */
 export const LIMITS = { requests_per_minute: 100_000_000, cycles_per_month: 100_000_000_000 };
 
-/** Maximum histories per account that are read through the API. */
+/** Maximum number of histories per account to read through the API. */
 const HISTORIES_WALKED = 20;
 
 /**
@@ -136,7 +139,10 @@ export async function runChaos(plan: ChaosPlan): Promise<ChaosResult> {
   };
 }
 
-/** Starts the fault proxy if a fault needs the proxy, which slows every statement a little. */
+/**
+ * Starts the fault proxy if a fault of the plan needs it. Otherwise returns undefined, because the
+ * proxy makes every statement slower.
+ */
 async function proxyOf({
   folder,
   ports,
@@ -176,7 +182,10 @@ function variablesOf(
   return { SERVICE_CASSANDRA_CONTACT_POINTS: proxy.address };
 }
 
-/** Creates accounts until each limiter owns its share; surplus accounts stay unused. */
+/**
+ * Creates accounts until the limiters own equal shares of `count` accounts. Returns these accounts;
+ * surplus accounts stay unused.
+ */
 async function accountsOf(cluster: LocalCluster, count: number): Promise<NewAccount[]> {
   const { adminUrl, processes } = cluster.plan;
   const limiters = processes.filter(({ kind }) => kind === 'limiter').map(({ name }) => name);
@@ -190,7 +199,7 @@ async function accountsOf(cluster: LocalCluster, count: number): Promise<NewAcco
   return accounts;
 }
 
-/** Findings in the pages that the API lists. */
+/** Reads the instance listings and some histories through the API, and checks the pages. */
 async function pageFindings(
   caller: EdgeCaller,
   accounts: readonly NewAccount[],

@@ -24,7 +24,7 @@ import { ManualClock } from '#test/support/manual-clock';
 /** Account that makes all calls. */
 export const ACCOUNT = 'Acc0unt00001';
 
-/** Deviations from a correct call. */
+/** Options of a call. Without options, the call is applied and answered correctly. */
 type Course = {
   readonly instance?: string;
   readonly key?: string;
@@ -39,7 +39,8 @@ const MODEL = { models: MODELS, steps: new StepTimer(new ManualClock(), () => un
 const none = async (): Promise<void> => undefined;
 
 /**
- * A small correct model of the service. Tests corrupt its consistent call log and stores.
+ * A small model of a correct service. The call log and the stores of the model are consistent until
+ * a test corrupts them.
  */
 export class CheckedWorld {
   readonly log = new CallLog();

@@ -65,8 +65,9 @@ function everyoneText(calls: Calls, outage: LimiterOutage): string[] {
 type Charges = {
   readonly committed: number;
   readonly charged: number;
-  /** Upper bounds of unused charged cycles: lost in limiter crashes, or expired reservations. */
+  /** Maximum number of charged cycles that were lost in limiter crashes. */
   readonly lost: number;
+  /** Maximum number of charged cycles that were unused when their reservation expired. */
   readonly expired: number;
 };
 

@@ -43,9 +43,9 @@ function perSecond(cycles: number, ms: number): number {
 }
 
 /*
- * Chaos test: injects faults into a real cluster under load, and proves from its stores that no
- * change was lost or applied twice. Then uses up the quota of an account while its limiter is
- * killed several times. A full run writes docs/chaos.md and its pictures.
+ * Chaos test: injects faults into a real cluster under load, and checks in the stores that no
+ * change was lost or applied twice. Then clients use up the quota of an account while the limiter
+ * that owns the account is killed several times. A full run writes docs/chaos.md and its pictures.
  * `--only kill-engine,kill-edge` runs some faults, `--only three-nodes` all faults that need three
  * Cassandra nodes, and `--only quota` the quota run; the report is then written beside the logs.
  * The exit status is 1 if a check has findings.

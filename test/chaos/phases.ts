@@ -48,9 +48,9 @@ const REPLICATED = {
 } as const;
 
 /**
- * Assigns faults to clusters; undefined for all faults. Limiter faults run with the limiter timeout
- * of production, replica faults with three Cassandra nodes. A full run repeats some faults with the
- * production timeout, for comparison.
+ * Assigns the faults with these names to clusters; all faults if `names` is undefined. Limiter
+ * faults run with the limiter timeout of production, replica faults with three Cassandra nodes. A
+ * full run repeats some other faults with the production timeout, for comparison.
  */
 export function phasesOf(names: readonly string[] | undefined): Phase[] {
   const wanted = FAULTS.filter(({ name }) => names?.includes(name) ?? true);

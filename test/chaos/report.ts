@@ -46,7 +46,10 @@ const RUN_ROWS = [
 /** Load parameters in the head of the report. */
 type Load = { readonly callsPerSecond: number; readonly warmS: number };
 
-/** Head of the report. Call before writing the report, because a changed checkout has no commit. */
+/**
+ * Head of the report, with the commit. Must be called before the report is written: the written
+ * report changes the checkout, and a changed checkout has no commit.
+ */
 export function headText({ callsPerSecond, warmS }: Load): string {
   const [cpu] = cpus();
   const machine = `${cpus().length} × ${cpu?.model ?? '?'}, ${Math.round(totalmem() / 2 ** 30)} GiB`;

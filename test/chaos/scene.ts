@@ -10,12 +10,15 @@ import type { StoreOutage } from '#test/chaos/faults/store-outage';
 import type { Disturbance } from '#test/chaos/timeline';
 
 /** Polling interval for served shards, in milliseconds. */
-const ASK_EVERY_MS = 50;
+const POLL_EVERY_MS = 50;
 
 /** Maximum wait for served shards before the run continues, in milliseconds. */
 const SERVED_MS_MAX = 90_000;
 
-/** Equal reads until a state counts, because the last metrics of a dead node are stale. */
+/**
+ * Number of consecutive polls that must find every shard served. A single poll could read the last
+ * metrics of a dead node.
+ */
 const STEADY_READS = 2;
 
 /** A cluster under faults, with a record of all faults and their times. */
@@ -60,7 +63,7 @@ export class Scene {
     return this.cluster.names.filter((name) => name.startsWith(kind));
   }
 
-  /** Planned process with a name. */
+  /** Planned process with this name. Throws if there is none. */
   plannedOf(name: string): PlannedProcess {
     const planned = this.cluster.plan.processes.find((process) => process.name === name);
     if (planned === undefined) throw new Error(`the cluster has no process ${name}`);
@@ -115,14 +118,14 @@ export class Scene {
   }
 
   /**
-   * Waits until engines and limiters serve every shard, or until the maximum wait. If `gone` names
-   * nodes, other nodes must serve their shards, and the time since the last disturbance is
-   * recorded.
+   * Waits until engines and limiters serve every shard, or until the maximum wait. If `gone`
+   * contains nodes, other nodes must serve their shards. Then also records the time from the start
+   * of the last disturbance until all shards were served.
    */
   async served(gone: readonly string[] = []): Promise<void> {
     const disturbance = this.disturbances.at(-1);
     const startMs = disturbance?.fromMs ?? performance.now();
-    // Engines and limiters each have this number of shards.
+    // Engines and limiters each serve `plan.shards` shards.
     const shards = 2 * this.cluster.plan.shards;
     let sinceMs = performance.now();
     for (let steady = 0; steady < STEADY_READS; ) {
@@ -135,7 +138,7 @@ export class Scene {
       const isServed = (await shardsServed({ processes })) === shards;
       if (isServed && steady === 0) sinceMs = nowMs;
       steady = isServed ? steady + 1 : 0;
-      await sleep(ASK_EVERY_MS);
+      await sleep(POLL_EVERY_MS);
     }
     if (disturbance !== undefined && gone.length > 0) disturbance.servedAfterMs = sinceMs - startMs;
   }

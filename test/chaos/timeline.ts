@@ -15,17 +15,18 @@ export type Disturbance = {
 export type Second = {
   due: number;
   answered: number;
-  /** Calls that the service failed or whose outcome is unknown. */
+  /** Number of failed calls, including calls with unknown outcome. */
   errors: number;
   latenciesMs: number[];
 };
 
-/** Calls due within this time after a fault, in milliseconds, count as affected by the fault. */
+/** Calls that are due within this time after a fault are affected by the fault. In milliseconds. */
 export const AFTERMATH_MS = 5_000;
 
 /** A fault and the calls affected by it. */
 export type FaultTime = {
   readonly disturbances: readonly Disturbance[];
+  /** End of the fault, in monotonic milliseconds. */
   readonly overMs: number;
   readonly calls: readonly Call[];
 };
@@ -41,8 +42,8 @@ export function timeOf(
   const overMs = Math.max(...own.map(({ toMs }) => toMs));
   if (own.length === 0) return undefined;
   const untilMs = overMs + AFTERMATH_MS;
-  const felt = calls.filter(({ dueMs }) => dueMs >= fromMs && dueMs <= untilMs);
-  return { disturbances: own, overMs, calls: felt };
+  const affected = calls.filter(({ dueMs }) => dueMs >= fromMs && dueMs <= untilMs);
+  return { disturbances: own, overMs, calls: affected };
 }
 
 /** Share of failed calls; 0 without calls. */
@@ -75,8 +76,8 @@ export function secondsOf(calls: readonly Call[], fromMs: number, toMs: number):
 }
 
 /**
- * Time in ms from a fault's end (`overMs`) until the last failed call was due; 0 without failed
- * calls. Ignores calls due after `untilMs`.
+ * Time in ms from the end of a fault (`overMs`) until the last failed call was due; 0 if no later
+ * call failed. Ignores calls that are due after `untilMs`.
  */
 export function failedAfterMs(calls: readonly Call[], overMs: number, untilMs: number): number {
   const late = calls.filter(

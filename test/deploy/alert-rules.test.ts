@@ -91,7 +91,7 @@ alerts('uses only external labels that `make observe` and compose.yaml set', () 
 });
 
 // Report 39: An alert that was pending when its fault ended fired afterwards.
-alerts('fires only after its expression has held for longer than its windows', () => {
+alerts('fires only if its expression holds for longer than the windows in the expression', () => {
   const { groups } = parse(rulesText()) as {
     groups: { rules: { alert?: string; expr: string; for: string }[] }[];
   };

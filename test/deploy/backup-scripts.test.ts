@@ -86,7 +86,7 @@ scripts('refuse a missing mark and an existing folder', () => {
   }
 });
 
-scripts('leave no gap while the log grows during the copy', () => {
+scripts('leave no gap if the log grows during the copy', () => {
   const [busyLog, busyArchive, programs] = ['busy-log', 'busy-archive', 'programs'].map((name) => {
     mkdirSync(join(folder, name));
     return join(folder, name);
@@ -130,7 +130,7 @@ scripts('remove segments older than a snapshot, and report a missing segment', (
   );
 });
 
-scripts("copy only a snapshot's tables", () => {
+scripts('copy only the tables of a snapshot', () => {
   const data = join(folder, 'data');
   const table = join(data, 'identity_engine', 'heads-01');
   for (const name of ['snapshots/wanted', 'snapshots/other', 'backups']) {

@@ -20,7 +20,7 @@ import { startStandalone } from '#test/support/servers/service';
  * keys. Tests the local balancer, and the compose file's balancer if HAProxy is installed.
  */
 
-/** Unknown keys per minute and address, after which the edge reduces look-ups. */
+/** An edge looks up fewer keys of an address after this number of unknown keys in a minute. */
 const REFUSALS_PER_MINUTE_MAX = 30;
 
 /** Maximum rounds to exhaust the look-ups of a second. */
@@ -40,8 +40,8 @@ const CONNECTIONS_OPENED = 440;
 /** Number of polls: HAProxy updates its connection count with a delay. */
 const ASKED_MAX = 50;
 
-/** Number of attempts to open the connections. */
-const TRIES_MAX = 5;
+/** Maximum number of attempts to open the connections. */
+const ATTEMPTS_MAX = 5;
 
 /** A caller's address and the balancer's port. */
 type Asking = { readonly port: number; readonly localAddress: string };
@@ -84,7 +84,8 @@ async function assertDistinguished(
   };
   while (index < REFUSALS_PER_MINUTE_MAX) assert.is((await guess()).status, 401);
   let barred: Awaited<ReturnType<typeof guess>>[] = [];
-  // The edge still looks up some unknown keys per second; on a slow machine, all keys of a round.
+  // The edge still looks up some unknown keys per second. On a slow machine, these can be all keys
+  // of a round.
   for (let rounds = 0; barred.length === 0 && rounds < ROUNDS_MAX; rounds += 1) {
     const answers = await Promise.all(Array.from({ length: 20 }, guess));
     barred = answers.filter(({ status }) => status === 503);
@@ -146,7 +147,7 @@ behind('answers several calls on a kept-alive connection', async () => {
   for (let calls = 0; calls < 5; calls += 1) {
     const answer = await ask(from, { authorization: `Bearer ${caller.key}` }, agent);
     assert.is(answer.status, 200);
-    assert.is(answer.headers['x-ratelimit-limit'], '1000000', 'its own headers pass unchanged');
+    assert.is(answer.headers['x-ratelimit-limit'], '1000000', 'headers of the edge are unchanged');
   }
   agent.destroy();
 });
@@ -161,9 +162,9 @@ behind('accepts other addresses while an address holds its maximum of connection
       () => 'refused',
     );
   let last: number | string = '';
-  // Repeat: the balancer closes idle connections after some seconds, possibly before the
+  // Repeat, because the balancer closes idle connections after some seconds, possibly before the
   // assertion.
-  for (let tried = 0; tried < TRIES_MAX && last !== 'refused'; tried += 1) {
+  for (let attempt = 0; attempt < ATTEMPTS_MAX && last !== 'refused'; tried += 1) {
     using _held = await heldConnections(balancer.port, '127.0.0.2');
     for (let asked = 0; asked < ASKED_MAX && last !== 'refused'; asked += 1) {
       last = await statusFrom('127.0.0.2');

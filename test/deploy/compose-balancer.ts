@@ -59,7 +59,7 @@ export async function startComposeBalancer(
 
 /** A frontend of the committed configuration, and its backends. */
 type Entrance = {
-  /** Listening port in its container. */
+  /** Port in the containers: of the frontend, and of its backends. */
   readonly bound: number;
   readonly port: number;
   readonly name: string;

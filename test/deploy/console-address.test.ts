@@ -14,8 +14,9 @@ import { type EdgePorts, haproxyPath, startComposeBalancer } from '#test/deploy/
 import { type ProcessRun, runMain } from '#test/support/process-run';
 
 /*
- * The console behind the balancer of `make cluster` and of the compose file. Pages and links have
- * the balancer's address, the audit trail has the user's address, and event streams start at once.
+ * Tests the console behind the balancer of `make cluster` and of the compose file. Pages and links
+ * have the balancer's address, the audit trail has the user's address, and event streams are not
+ * buffered.
  */
 
 /** A forged client address, which a balancer must not forward. */

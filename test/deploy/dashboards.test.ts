@@ -19,9 +19,9 @@ import { cassandraOrSkip } from '#test/support/servers/real-servers';
 import { startStandalone } from '#test/support/servers/service';
 import { startThreeProcesses } from '#test/support/servers/three-processes';
 
-/** Maximum polls: rates need two scrapes, histograms a call between two scrapes. */
-const TRIES_MAX = 60;
-const TRY_EVERY_MS = 1_000;
+/** Maximum polls of a query. Rates need two scrapes; histograms also a call between the scrapes. */
+const POLLS_MAX = 60;
+const POLL_EVERY_MS = 1_000;
 
 /** Maximum lifetime of the test's processes, in milliseconds. */
 const RUN_MS_MAX = 300_000;
@@ -111,20 +111,20 @@ asked('returns nothing for an unknown metric', async () => {
 
 /** Polls until the query returns series. For possibly empty panels, a successful query suffices. */
 async function seriesOf(expr: string, mayBeEmpty: boolean) {
-  for (let tries = 1; ; tries += 1) {
+  for (let polls = 1; ; polls += 1) {
     const now = Math.floor(Date.now() / 1_000);
     const range = { fromS: now - 120, toS: now, stepS: 5 };
     const curves = await rangeQuery(watched.address, expr, range);
     if (curves.some(({ points }) => points.length > 0) || mayBeEmpty) return curves;
-    assert.ok(tries < TRIES_MAX, `${expr} returns no series`);
+    assert.ok(polls < POLLS_MAX, `${expr} returns no series`);
     await watched.call();
-    await sleep(TRY_EVERY_MS);
+    await sleep(POLL_EVERY_MS);
   }
 }
 
 /**
- * Starts a process of each role, a single-process service on Cassandra, and Prometheus for all of
- * them.
+ * Starts an edge, an engine, a limiter, a single-process service on Cassandra, and a Prometheus that
+ * scrapes these processes.
  */
 async function watch(): Promise<Watched> {
   await using opening = new AsyncDisposableStack();
@@ -199,7 +199,7 @@ async function callsOf({ send }: Caller, id: string): Promise<void> {
         send('GET', `${path}/snapshot`),
         send('POST', `${path}/process`, { json: observation }),
       ]);
-      // A deletion gets a checkpoint soon, other changes only after two minutes.
+      // A checkpoint follows soon after a deletion, but only two minutes after other changes.
       await send('DELETE', path);
     }),
   );

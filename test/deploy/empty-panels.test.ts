@@ -6,8 +6,8 @@ import { METRICS, type MetricName } from '#telemetry/metrics';
 import { declaredMetrics, K6_LABELS, k6Series } from '#test/deploy/k6-series';
 
 /*
- * Panels that may be empty. A scrape cannot prove that their metrics exist, so the test compares
- * metric names with the metrics of the service and of k6.
+ * Tests the panels that may be empty. A scrape cannot prove that the metrics of such a panel exist.
+ * Therefore the test compares metric names and labels with the metrics of the service and of k6.
  */
 
 /** Labels that Prometheus adds, and the bucket label of histograms. */
@@ -28,7 +28,10 @@ function labelsOf(name: string): ReadonlySet<string> | undefined {
   return new Set([...labels, ...ADDED]);
 }
 
-/** Unknown metric names in an expression, else unknown labels. */
+/**
+ * Unknown metric names in an expression. If all names are known: unknown labels. If the expression
+ * contains no metric: the expression.
+ */
 function unknownNamesIn(expr: string): string[] {
   const grouped = [...expr.matchAll(GROUPING)].flatMap(([, names = '']) => names.split(', '));
   const matched = [...expr.matchAll(MATCHERS)].flatMap(([, text = '']) =>

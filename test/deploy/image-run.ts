@@ -68,7 +68,8 @@ export function runImage(
 }
 
 /**
- * Arguments of unshare: root may use any user id; other users map their own id to the image's user.
+ * Arguments with which unshare runs a process as the image's user. Only root may use any user id;
+ * other users map their own id to the image's user.
  */
 function unshared({ user }: { readonly user: string }): readonly string[] {
   const [uid, gid] = user.split(':');

@@ -72,7 +72,7 @@ charges('is reported if it is above zero for an account without committed cycles
   assert.is(findings.count, 1);
 });
 
-charges('is reported if no limiter returns it', () => {
+charges('is reported if no limiter reports the usage of the account', () => {
   const findings = new Findings();
   checkCharges([], new Map([[ACCOUNT, 7]]), findings);
   assert.equal(findings.lines, [

@@ -12,7 +12,7 @@ type SeenFaults = {
   readonly storeOutages: readonly StoreOutage[];
 };
 
-/** Checks the limit of failed calls for each fault, and the answers during store outages. */
+/** Checks that each fault fails few enough calls, and checks the answers during store outages. */
 export function checkDemands(
   faults: readonly Pick<Fault, 'name' | 'errorShareMax'>[],
   seen: SeenFaults,

@@ -95,7 +95,10 @@ async function checkGone(
   }
 }
 
-/** The stored name must come from the newest acknowledged call, or from an unknown outcome. */
+/**
+ * The stored name must come from the newest acknowledged create or rename, or from a call with
+ * unknown outcome.
+ */
 function checkName(head: InstanceHead, calls: InstanceCalls, findings: Findings): void {
   const { instance } = calls;
   const nameOf = ({ requested }: Call) => ('name' in requested ? requested.name : undefined);

@@ -6,8 +6,9 @@ import type { Findings } from '#test/chaos/checks/findings';
 const SLOTS_AT_ONCE = 256;
 
 /**
- * Checks that the heads include every record in the journals. Otherwise the cluster was still
- * active, or a clean stop lost the record. `versions` are the stored versions by instance.
+ * Checks that no journal record has a higher version than the stored head of its instance. Such a
+ * record exists if the cluster is still active, or if a clean stop did not store the record.
+ * `versions` maps instance ids to the versions in the heads.
  */
 export async function checkJournals(
   journals: JournalStore,

@@ -40,7 +40,7 @@ function checkVersions(calls: InstanceCalls, findings: Findings): void {
     }
     writers.set(version, call);
   }
-  for (const { earlier, later } of outOfTime(versioned)) {
+  for (const { earlier, later } of outOfOrder(versioned)) {
     findings.add(
       `${instance}: call ${later.call.id} received version ${later.version} after call ` +
         `${earlier.call.id} had received version ${earlier.version}`,
@@ -48,8 +48,11 @@ function checkVersions(calls: InstanceCalls, findings: Findings): void {
   }
 }
 
-/** Calls whose version is too low for a version that was answered before the call began. */
-function outOfTime(versioned: readonly Versioned[]): { earlier: Versioned; later: Versioned }[] {
+/**
+ * Finds pairs of calls in which `later` began after the end of `earlier`, but received an older
+ * version. If `later` is a write, the same version is wrong too.
+ */
+function outOfOrder(versioned: readonly Versioned[]): { earlier: Versioned; later: Versioned }[] {
   const wrong: { earlier: Versioned; later: Versioned }[] = [];
   const byEnd = versioned.toSorted((left, right) => left.call.endMs - right.call.endMs);
   let ended = 0;
@@ -70,7 +73,7 @@ function isBefore(later: Versioned, earlier: Versioned): boolean {
   return later.version < earlier.version + (isNewVersion(later.call) ? 1 : 0);
 }
 
-/** Whether the call created its answered version. */
+/** Whether the call wrote the version in its answer. */
 function isNewVersion(call: Call): boolean {
   return isWrite(call) && call.outcome.kind === 'acknowledged';
 }

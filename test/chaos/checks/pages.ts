@@ -2,12 +2,15 @@ import type { NewAccount } from '#deploy/local/new-account';
 import type { Findings } from '#test/chaos/checks/findings';
 import type { EdgeCaller } from '#test/chaos/load/edge-caller';
 
-/* Separate from the checks of stores, because this check reads through the API. */
+/* This file is separate from the checks of the stores, because its check reads through the API. */
 
 /** Items per page: the maximum of the API. */
 const PAGE_ITEMS = 100;
 
-/** Checks that a listing contains `total` different items. No call may change the listing. */
+/**
+ * Checks that the pages of a listing contain as many different items as the answered `total`. No
+ * call may change the listing during the check.
+ */
 export async function checkPages(
   caller: EdgeCaller,
   { accountId, apiKey }: NewAccount,

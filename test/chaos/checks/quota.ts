@@ -4,14 +4,15 @@ import type { QuotaDemand } from '#test/chaos/load/quota-load';
 
 /** Result of a quota run. */
 export type QuotaUse = {
-  /** Stored cycles, and cycles acknowledged to clients. */
+  /** Number of stored cycles. */
   readonly committed: number;
+  /** Number of cycles acknowledged to clients. */
   readonly acknowledged: number;
   /** Usage after the settlement of the last reservation. */
   readonly usage: Pick<Usage, 'cycles_used' | 'cycles_reserved' | 'cycles_lost'>;
-  /** Clients refused because the quota was used up. */
+  /** Number of clients that were refused because the quota was used up. */
   readonly refusedClients: number;
-  /** How often the owning limiter was killed. */
+  /** How often the limiter that owned the account was killed. */
   readonly kills: number;
 };
 

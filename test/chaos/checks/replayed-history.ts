@@ -27,9 +27,9 @@ export type ReplayBasis = {
 
 /**
  * Replays a stored history through the model. Returns undefined if the replay gives every answered
- * state, the stored drift events and exactly the stored head; otherwise a problem. Tries every
- * combination of resets with unknown outcome. Callers' timestamps lie before all creations and
- * resets, which therefore do not change the intervals.
+ * state, the stored drift events and exactly the stored model; otherwise returns the problem. Tries
+ * every combination of resets with unknown outcome. The first interval of every generation is 0,
+ * because the load sends timestamps from before the creation of the instance.
  */
 export function replayProblem(basis: ReplayBasis): string | undefined {
   const { stored, create } = basis;
@@ -59,7 +59,10 @@ class Replay {
     this.#end = end;
   }
 
-  /** Tries every combination of resets from a generation on. Returns the best attempt's problem. */
+  /**
+   * Replays the history from a generation on, with every combination of resets. Returns undefined
+   * if a combination matches; otherwise the problem of the attempt that got furthest.
+   */
   from(
     start: State,
     generation: number,
@@ -142,7 +145,7 @@ class Replay {
   }
 }
 
-/** Mark in a row's context; empty without a mark. */
+/** Observation mark in the context of a row; empty if the context has no mark. */
 export function markIn({ contextJson }: HistoryRow): string {
   const { mark } = JSON.parse(contextJson);
   return typeof mark === 'string' ? mark : '';
@@ -191,7 +194,7 @@ function isSame(one: State, other: State): boolean {
   return one.length === other.length && one.every((value, place) => Object.is(value, other[place]));
 }
 
-/** JSON items in the answer to an applied batch. */
+/** Item results in the answer to an applied batch of `count` observations, as JSON. */
 function appliedItems(count: number): string {
   return Array.from(
     { length: count },

@@ -19,7 +19,8 @@ export function spoilt(
   },
 ): CheckedStores {
   const { head = (same) => same, history, drift } = changes;
-  // Rows in the head are returned as chunks, so that `history` and `drift` change all rows.
+  // A changed store returns the newest rows as chunks instead of in the head. `history` and `drift`
+  // then change all rows.
   const emptied = (found: InstanceHead): InstanceHead => ({
     ...found,
     ...(history && { newestHistory: { after: found.historyCount, rows: '' } }),

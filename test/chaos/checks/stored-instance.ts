@@ -10,7 +10,7 @@ export type StoredInstance = {
   readonly drift: readonly DriftRow[];
 };
 
-/** Number of ordinals above the count in the head to read. No such row may exist. */
+/** Number of ordinals to read above the row count of the head. No row may have such an ordinal. */
 const BEYOND = 1_000;
 
 /** Reads an instance. `rowsMax` is the number of rows if all calls were applied. */

@@ -28,11 +28,11 @@ export type CheckResult = {
   readonly calls: Record<Call['outcome']['kind'], number>;
 };
 
-/** Maximum concurrent reads, so that a Cassandra that has just restarted is not overloaded. */
+/** Maximum concurrent reads. More reads can overload a Cassandra node that has just restarted. */
 const READS_IN_FLIGHT = 8;
 
 /**
- * Proves that the stores of a stopped or idle cluster match the answers to callers. Every
+ * Checks that the stores of a stopped or idle cluster match the answers to callers. Every
  * acknowledged change is stored once with the answered state, refused changes are not stored, and
  * changes with unknown outcome are stored at most once. The order respects real time.
  */
@@ -83,8 +83,8 @@ async function loadListings(
 }
 
 /**
- * Groups calls by instance. A listed instance that no answer named must come from exactly one
- * create with unknown outcome, identified by the name.
+ * Groups calls by instance. A listed instance whose id is in no answer must come from a create with
+ * unknown outcome and the same name. Each create may explain one such instance.
  */
 function callsByInstance(
   calls: readonly Call[],

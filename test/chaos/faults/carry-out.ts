@@ -5,7 +5,7 @@ import type { Asked, EdgeCaller } from '#test/chaos/load/edge-caller';
 import { outcomeOf } from '#test/chaos/load/outcome-of';
 import { requestOf } from '#test/chaos/load/request-of';
 
-/** Call log and client. */
+/** Log and client that `carryOut` uses. */
 export type CallPorts = { readonly log: CallLog; readonly caller: EdgeCaller };
 
 /** A call to make. */
@@ -23,8 +23,9 @@ export type Errand = {
 export type Patience = {
   /** Whether to retry after an outcome. */
   readonly isAgain: (outcome: Outcome) => boolean;
-  /** Maximum time from the first attempt to the last, and pause between attempts, in ms. */
+  /** Time after the first attempt from which no further retry is scheduled, in ms. */
   readonly msMax: number;
+  /** Pause between attempts, in ms. */
   readonly pauseMs: number;
 };
 
@@ -39,13 +40,13 @@ export async function carryOut(
   const startMs = performance.now();
   const call = ports.log.begin({ requested, accountId, instance, key, dueMs, startMs });
   const asked = { ...requestOf(requested, instance), apiKey, idempotencyKey: key };
-  const outcome = await tries(ports.caller, call, asked, patience);
+  const outcome = await outcomeAfterRetries(ports.caller, call, asked, patience);
   call.endMs = performance.now();
   call.outcome = outcome;
   return call;
 }
 
-async function tries(
+async function outcomeAfterRetries(
   caller: EdgeCaller,
   call: Call,
   asked: Asked,

@@ -14,7 +14,7 @@ export class Chance {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** A random integer from 0 to below `end`. */
+  /** A random integer in [0, `end`). */
   below(end: number): number {
     return Math.floor(this.next() * end);
   }
@@ -29,7 +29,7 @@ export class Chance {
     return items[this.below(items.length)];
   }
 
-  /** A UUIDv7 of a time in Unix milliseconds. */
+  /** A UUIDv7 for the time `wallMs` in Unix milliseconds. */
   uuidV7(wallMs: number): string {
     const time = Math.floor(wallMs).toString(16).padStart(12, '0');
     const digits = (count: number) =>

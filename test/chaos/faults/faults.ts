@@ -163,8 +163,8 @@ export const FAULTS: readonly Fault[] = [
     title: 'one limiter added, another removed',
     isTimed: true,
   }),
-  // These two faults are last, because a restarted Cassandra spends minutes in JIT compilation. The
-  // compilation already distorts the second fault.
+  // These two faults come after all other faults with one Cassandra node, because a restarted
+  // Cassandra spends minutes in JIT compilation. The compilation already affects the second fault.
   {
     name: 'kill-store',
     title: 'kill -9 of Cassandra, then restart',

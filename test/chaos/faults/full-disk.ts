@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
-/* Separate because it affects any process, not only Cassandra. */
+/* This file is separate, because its fault can affect any process, not only Cassandra. */
 
 /** File size limit in bytes that fails every further write. */
 const FILE_BYTES_MAX = 1;

@@ -8,7 +8,7 @@ const STORE_AWAY_MS = 2_000;
 
 /** Time without disk space until a Cassandra node is killed, in milliseconds. */
 export const FULL_STORE_MS = 5_000;
-const ASK_EVERY_MS = 200;
+const POLL_EVERY_MS = 200;
 
 /** Kills a Cassandra node. Resolves when the restarted node answers. */
 export async function killStore(scene: Scene, name: string): Promise<void> {
@@ -42,5 +42,5 @@ export async function answers(scene: Scene, name: string): Promise<void> {
       () => true,
       () => false,
     );
-  while (!(await isReady())) await sleep(ASK_EVERY_MS);
+  while (!(await isReady())) await sleep(POLL_EVERY_MS);
 }

@@ -8,7 +8,7 @@ import type { Scene } from '#test/chaos/scene';
 const ADMITTED_MS = 1_000;
 
 /** Polling interval for a killed process, in milliseconds. */
-const LOOK_EVERY_MS = 10;
+const POLL_EVERY_MS = 10;
 
 /** Timeout for reading an engine's metrics, in milliseconds. */
 const ANSWER_MS_MAX = 1_000;
@@ -17,17 +17,17 @@ const ANSWER_MS_MAX = 1_000;
 const LEARNT_MS = 1_000;
 
 /**
- * Removes a limiter that owns a share of the accounts, and records the outage. `gone` removes the
- * limiter and resolves when other limiters serve its shards.
+ * Waits until the limiter owns an equal share of the shards, removes the limiter with `remove`, and
+ * records the outage. `remove` must resolve when other limiters serve the shards.
  */
 export async function withoutLimiter(
   scene: Scene,
   limiter: string,
-  gone: () => Promise<void>,
+  remove: () => Promise<void>,
 ): Promise<void> {
   const ownerOf = await evenMeterOwners(scene.cluster);
   const accounts = new Set(scene.accounts.filter((id) => ownerOf(id) === limiter));
-  await gone();
+  await remove();
   const backMs = performance.now();
   const fromMs = scene.disturbances.at(-1)?.fromMs ?? backMs;
   await sleep(LEARNT_MS);
@@ -51,7 +51,7 @@ export async function withoutEveryLimiter(scene: Scene): Promise<void> {
     await sleep(ADMITTED_MS);
     const before = await cyclesApplied(scene);
     while (!limiters.some((name) => isStartedAgain(cluster.pidOf(name), killed.get(name)))) {
-      await sleep(LOOK_EVERY_MS);
+      await sleep(POLL_EVERY_MS);
     }
     const startedMs = performance.now();
     cyclesMeanwhile = (await cyclesApplied(scene)) - before;
@@ -73,7 +73,7 @@ function isStartedAgain(pid: number | undefined, killed: number | undefined): bo
   return pid !== undefined && pid !== killed;
 }
 
-/** Observations that engines have applied since their start, from their metrics. */
+/** Number of observations that all engines have applied since they started, from the metrics. */
 async function cyclesApplied({ cluster }: Scene): Promise<number> {
   const engines = cluster.plan.processes.filter(({ kind }) => kind === 'engine');
   const texts = await Promise.all(

@@ -6,7 +6,7 @@ import { CallLog, type Outcome } from '#test/chaos/load/call-log';
 const REFUSED: Outcome = { kind: 'refused', status: 503, reason: 'limiter_unavailable' };
 const THROTTLED: Outcome = { kind: 'throttled', etag: '"e"' };
 
-/** Outage from 1,000 to 2,000, for the limiter that owns the account `mine`. */
+/** Outage of the limiter that owned the account `mine`. At 2,000, another limiter serves `mine`. */
 const OUTAGE = { accounts: new Set(['mine']), fromMs: 1_000, backMs: 2_000, toMs: 3_000 };
 
 /** Logs calls with these accounts and start times. */
@@ -23,7 +23,7 @@ function logOf(...calls: [accountId: string, startMs: number, outcome: Outcome, 
 
 const gone = suite('when one of two limiters was down');
 
-gone('the outage of its accounts lasts until the last refusal', () => {
+gone('the figures contain the calls, the refusals and the time of the last refusal', () => {
   const calls = logOf(
     ['mine', 900, REFUSED],
     ['mine', 1_010, REFUSED],
@@ -38,7 +38,7 @@ gone('the outage of its accounts lasts until the last refusal', () => {
   assert.equal(others, { calls: 1, refused: 0, refusedUntilMs: 0 });
 });
 
-gone('refusals of other accounts count separately, and other errors are ignored', () => {
+gone('refusals of other accounts are counted separately, and other errors are ignored', () => {
   const calls = logOf(
     ['other', 1_500, REFUSED],
     ['mine', 1_500, { kind: 'refused', status: 503, reason: 'overloaded' }],
@@ -52,7 +52,7 @@ gone('calls with a key are ignored, because they are retried', () => {
   assert.is(outageFigures(calls, OUTAGE, 'own').calls, 0);
 });
 
-gone('the longest refusal is taken from the time without the limiter', () => {
+gone('the longest refusal ignores calls that started after another limiter served', () => {
   const calls = logOf(
     ['mine', 1_500, REFUSED],
     ['other', 1_600, REFUSED],

@@ -8,9 +8,12 @@ export type LimiterOutage = {
   /** Accounts whose meters these limiters owned. */
   readonly accounts: ReadonlySet<string>;
   readonly fromMs: number;
-  /** Time when other limiters served every shard, or when the first limiter had restarted. */
+  /**
+   * Time when other limiters served every shard. If every limiter was killed: time when the first
+   * limiter had restarted.
+   */
   readonly backMs: number;
-  /** End of the fault. */
+  /** Time when all edges had received the new owners. */
   readonly toMs: number;
   /** Observations applied while no limiter was running; undefined if a limiter was running. */
   readonly cyclesMeanwhile: number | undefined;
@@ -20,7 +23,7 @@ export type LimiterOutage = {
 export type OutageFigures = {
   readonly calls: number;
   readonly refused: number;
-  /** Time from the outage start to the last refused call's start; 0 without refusal. */
+  /** Time from the start of the outage to the start of the last refused call; 0 without refusal. */
   readonly refusedUntilMs: number;
 };
 
@@ -29,7 +32,10 @@ function isRefused({ outcome }: Call): boolean {
   return outcome.kind === 'refused' && outcome.reason === 'limiter_unavailable';
 }
 
-/** Calls without a key in a period. Calls with a key are retried and log only the last answer. */
+/**
+ * Calls without a key that started in [`fromMs`, `toMs`). Calls with a key are left out: they are
+ * retried, and the log contains only the last answer.
+ */
 function sentOnce(calls: readonly Call[], fromMs: number, toMs: number): Call[] {
   return calls.filter(
     ({ key, startMs }) => key === undefined && startMs >= fromMs && startMs < toMs,
@@ -50,7 +56,7 @@ export function outageFigures(
   return { calls: calls.length, refused: refused.length, refusedUntilMs: untilMs - fromMs };
 }
 
-/** Refusal latencies in ms, from the outage start until limiters serve again. */
+/** Latencies in ms of the calls that were refused before limiters served every shard again. */
 export function refusalTimes(
   log: readonly Call[],
   { fromMs, backMs }: Pick<LimiterOutage, 'fromMs' | 'backMs'>,

@@ -8,7 +8,7 @@ import { openClusterStores } from '#test/chaos/cluster-stores';
  * at most eight shards move at a time (architecture 3.4).
  */
 const EVEN_MS_MAX = 90_000;
-const LOOK_EVERY_MS = 500;
+const POLL_EVERY_MS = 500;
 
 /** Returns the limiter that owns an account's meter. */
 export type MeterOwner = (accountId: string) => string;
@@ -33,11 +33,11 @@ export async function evenMeterOwners(cluster: LocalCluster): Promise<MeterOwner
     if (isEven) return (accountId) => owners[shardOf(accountId, shards)] ?? '';
     if (performance.now() > deadlineMs)
       throw new Error('the limiters own unequal shares of shards');
-    await sleep(LOOK_EVERY_MS);
+    await sleep(POLL_EVERY_MS);
   }
 }
 
-/** Names of the limiters that own each shard in the database; empty for a stopped limiter. */
+/** Name of the owner of each shard, according to the database; empty if the owner has stopped. */
 export async function ownersByShard(
   { plan }: LocalCluster,
   { shards, journals }: Awaited<ReturnType<typeof openClusterStores>>,
@@ -47,7 +47,7 @@ export async function ownersByShard(
   for (const incarnation of new Set(rows.map(({ owner }) => owner))) {
     const head = await journals.readHead(incarnation, 'serial');
     const process = plan.processes.find(({ port }) => head?.address === `127.0.0.1:${port}`);
-    // A sealed incarnation owns its shards until another limiter has taken over.
+    // The database names a sealed incarnation as owner until another limiter has taken over.
     names.set(incarnation, head?.isSealed ? '' : (process?.name ?? ''));
   }
   const owners = Array.from({ length: plan.shards }, () => '');

@@ -94,7 +94,7 @@ function findingsAfter(failed: number): string[] {
   return findings.lines;
 }
 
-one('is no finding at the limit, which ignores calls before the fault', () => {
+one('is no finding at the limit; calls before the fault are not counted', () => {
   assert.equal(findingsAfter(5), []);
 });
 

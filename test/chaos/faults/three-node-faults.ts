@@ -19,11 +19,13 @@ const PAUSED_STORE_MS = 15_000;
 /** Time until SIGSTOP has stopped all threads of a process, in milliseconds. */
 const SIGNAL_MS = 100;
 
-/** Delay of the engine kill in ms, while drivers have not yet detected the lost node. */
+/** Time from the kill of a node to the kill of an engine, in ms. Drivers detect the loss later. */
 const ENGINE_AFTER_MS = 1_000;
 
-/** Polling interval for killed nodes, and connection timeout, in milliseconds. */
-const LOOK_EVERY_MS = 20;
+/** Polling interval for killed nodes, in milliseconds. */
+const POLL_EVERY_MS = 20;
+
+/** Timeout of a connection to a node, in milliseconds. */
 const CONNECT_MS_MAX = 500;
 
 /**
@@ -77,7 +79,7 @@ export const THREE_NODE_FAULTS: readonly Fault[] = [
     async act(scene, nodes) {
       const fromMs = performance.now();
       const paused = nodes.map((node) => scene.pause(node, PAUSED_STORE_MS));
-      // The nodes are certainly paused until then, because the timers of the pauses end later.
+      // The nodes stay paused at least until `toMs`, because the timers started after `fromMs`.
       const toMs = fromMs + PAUSED_STORE_MS;
       await Promise.all(paused);
       scene.storeOutages.push({ nodes, fromMs: fromMs + SIGNAL_MS, toMs });
@@ -153,26 +155,29 @@ function nodeOf(scene: Scene, index: number): string {
   return node;
 }
 
-/** Kills nodes, and records the outage from the last end to the first restart. */
+/**
+ * Kills nodes and records the outage, from the time when no node accepts connections until the
+ * first node accepts connections again.
+ */
 async function withoutMajority(scene: Scene, nodes: readonly string[]): Promise<void> {
   for (const node of nodes) scene.kill(node);
-  const isAnyThere = async () => {
-    const looks = await Promise.all(nodes.map((node) => listens(scene.plannedOf(node))));
-    return looks.includes(true);
+  const isAnyListening = async () => {
+    const polled = await Promise.all(nodes.map((node) => listens(scene.plannedOf(node))));
+    return polled.includes(true);
   };
   // A killed process keeps its port open until its last thread has ended.
-  while (await isAnyThere()) await sleep(LOOK_EVERY_MS);
+  while (await isAnyListening()) await sleep(POLL_EVERY_MS);
   const fromMs = performance.now();
   let toMs = fromMs;
-  for (let lookMs = fromMs; !(await isAnyThere()); lookMs = performance.now()) {
-    // A node may have started since the previous poll.
-    toMs = lookMs;
-    await sleep(LOOK_EVERY_MS);
+  for (let pollMs = fromMs; !(await isAnyListening()); pollMs = performance.now()) {
+    // The outage ends at the previous poll, because a node may have started since then.
+    toMs = pollMs;
+    await sleep(POLL_EVERY_MS);
   }
   scene.storeOutages.push({ nodes, fromMs, toMs });
 }
 
-/** Whether a Cassandra node accepts connections from other nodes, so that it may vote. */
+/** Whether a Cassandra node accepts connections from other nodes. It can then join a quorum. */
 function listens({ host = '', otherPorts: [port = 0] = [] }: PlannedProcess): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const socket = connect({ host, port, timeout: CONNECT_MS_MAX });

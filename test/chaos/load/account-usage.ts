@@ -8,14 +8,14 @@ import { UsageView } from '#limiter/admin/schema';
  * time for a busy machine.
  */
 const SETTLED_MS_MAX = 75_000;
-const ASK_EVERY_MS = 500;
+const POLL_EVERY_MS = 500;
 
 /** Usage of an account, as `ctl usage` prints. */
 export type Usage = z.infer<typeof UsageView>;
 
 /**
  * Reads the usage of each account from the admin API. Rejects if no limiter answers. `tokenFile` is
- * the path of the admin token, if the token is not published for this user.
+ * the path of the admin token. Callers need it only if the token is not published for this user.
  */
 export function usagesOf(
   adminUrl: string,
@@ -27,9 +27,9 @@ export function usagesOf(
 }
 
 /**
- * Reads the usage of each account when no reservation is open, because a reservation does not show
- * whether its cycles were used. Retries failed reads. Returns open reservations after the maximum
- * wait.
+ * Waits until no account has an open reservation, and returns the usage of each account. An open
+ * reservation does not show whether its cycles were used. Retries failed reads. After the maximum
+ * wait, the returned usages can contain open reservations.
  */
 export async function finalUsagesOf(
   adminUrl: string,
@@ -46,6 +46,6 @@ export async function finalUsagesOf(
     } catch (error) {
       if (isLast) throw error;
     }
-    await sleep(ASK_EVERY_MS);
+    await sleep(POLL_EVERY_MS);
   }
 }

@@ -58,7 +58,7 @@ export type Call = {
   instance: string;
   /** The `Idempotency-Key`, if any. */
   readonly key: string | undefined;
-  /** Time when the open-model load schedules the call. Latency counts from here. */
+  /** Time for which the open-model load scheduled the call. Latency is measured from this time. */
   readonly dueMs: number;
   readonly startMs: number;
   /** Infinite while in flight. */
@@ -106,7 +106,7 @@ export class CallLog {
     return this.calls.length + 1;
   }
 
-  /** Adds a call before it is sent. Its outcome is unknown until the caller sets it. */
+  /** Adds a call before it is sent. The outcome is `unknown` until the caller sets it. */
   begin(
     fields: Pick<Call, 'requested' | 'accountId' | 'instance' | 'key' | 'dueMs' | 'startMs'>,
   ): Call {

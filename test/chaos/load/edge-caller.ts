@@ -35,7 +35,7 @@ export function callerOf({ processes }: ClusterPlan): EdgeCaller {
   return new EdgeCaller(edges.map(({ port }) => `http://127.0.0.1:${port}`));
 }
 
-/** Sends requests to edges in turn over kept-alive connections, like a load balancer. */
+/** Distributes requests over all edges, like a load balancer. Keeps connections open. */
 export class EdgeCaller implements Disposable {
   /** `http://host:port` of each edge. */
   readonly #edges: readonly string[];

@@ -1,7 +1,7 @@
 import { type Call, hasHappened, isWrite } from '#test/chaos/load/call-log';
 import { EtagBook } from '#test/simulation/stored/version-index';
 
-/** Versions to search for an ETag, in addition to one version per write. */
+/** An ETag is searched in this number of versions more than the instance has writes. */
 const SLACK = 8;
 
 /** Index of the calls on one instance. */
@@ -38,7 +38,7 @@ export class InstanceCalls {
     );
   }
 
-  /** Answered version; undefined without an ETag in the answer. */
+  /** Version in the answer; undefined if the answer has no ETag, or an ETag of no version. */
   versionOf({ id }: Call): number | undefined {
     return this.#versions.get(id);
   }

@@ -12,7 +12,7 @@ import { soon } from '#test/support/soon';
 
 const ACCOUNTS = [{ accountId: 'Acc0unt00001', apiKey: 'a key' }];
 
-/** Starts an edge that answers creates at once, but all other calls only after `release`. */
+/** Starts an edge that answers creates immediately, but all other calls only after `release`. */
 async function slowEdge() {
   const held: ServerResponse[] = [];
   let created = 0;

@@ -9,14 +9,16 @@ import { type KnownInstance, Requests } from '#test/chaos/load/requests';
 /** Share of create, process and reset calls with an `Idempotency-Key`. */
 const KEYED = 0.25;
 
-/** Retry time for calls with a key, and pause between attempts, in milliseconds. */
+/** How long calls with a key are retried, in milliseconds. */
 const RETRY_MS_MAX = 40_000;
+
+/** Pause between attempts, in milliseconds. */
 const RETRY_PAUSE_MS = 500;
 
 /** Maximum calls in flight. Further calls are not sent. */
 const IN_FLIGHT_MAX = 8_000;
 
-/** Tries to pick an instance without a call in flight, because most agents are sequential. */
+/** Maximum repeated picks if an instance has a call in flight. Most agents make no parallel calls. */
 const PICKS = 4;
 
 /** Share of calls on deleted instances. */

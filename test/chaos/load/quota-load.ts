@@ -15,9 +15,9 @@ export type QuotaDemand = {
   readonly cyclesPerSecond: number;
   /** Observations per call, 1 to 100. */
   readonly cyclesPerCall: number;
-  /** How often the owning limiter is killed before the quota is used up. */
+  /** How often the limiter that owns the account is killed before the quota is used up. */
   readonly kills: number;
-  /** Minimum share of the quota for the clients. */
+  /** Minimum share of the quota that the clients must be able to use. */
   readonly shareMin: number;
 };
 
@@ -27,31 +27,36 @@ export type QuotaPorts = CallPorts & { readonly account: NewAccount };
 /** Clients retry temporary refusals for a minute. */
 const PATIENCE: Patience = { isAgain: isRefusedForNow, msMax: 60_000, pauseMs: 200 };
 
-/** Interval between an instance's timestamps, and time from the first to the run, in ms. */
+/** Interval between the observations of an instance, in milliseconds. */
 const STEP_MS = 2_000;
+
+/** Time from the first observation to the start of the run, in milliseconds. */
 const BEFORE_MS = 30 * 24 * 60 * 60 * 1_000;
 
-/** Initial strength of every mode; arbitrary. */
+/** Initial strength of every mode, and initial energy level; arbitrary. */
 const HALF = 0.5;
 const MODES = 7;
 
 /**
  * Clients that use up the quota of one account. Each client makes sequential calls on its own
- * instance. All clients together have a fixed rate, and a delayed client catches up. Clients retry
- * calls that were refused for lack of a limiter or an edge.
+ * instance. All clients together send at a fixed rate, and a delayed client catches up. Clients
+ * retry calls that the service refuses temporarily, for example without a limiter.
  */
 export class QuotaLoad {
   readonly #ports: QuotaPorts;
   readonly #demand: QuotaDemand;
   readonly #sinceMs = Date.now() - BEFORE_MS;
-  /** Cycles requested so far, and cycles acknowledged. */
+  /** Number of cycles requested so far. */
   wanted = 0;
+  /** Number of cycles acknowledged so far. */
   acknowledged = 0;
-  /** Clients that were refused because the quota is used up. */
+  /** Numbers of the clients that were refused because the quota is used up. */
   readonly refused = new Set<number>();
-  /** Monotonic milliseconds of the first call, the first such refusal and the end. */
+  /** Time of the first observation, in monotonic milliseconds. */
   fromMs = 0;
+  /** Time of the first refusal because the quota is used up, in monotonic milliseconds. */
   usedUpMs: number | undefined;
+  /** End of the load, in monotonic milliseconds. */
   toMs = 0;
   isOver = false;
 

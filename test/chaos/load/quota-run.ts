@@ -37,14 +37,16 @@ const REQUESTS_PER_MINUTE = 1_000_000;
 export type QuotaPlace = {
   /** Folder for the state and logs of the cluster, and for the call log. */
   readonly folder: string;
-  /** First port in a block: the cluster uses up to 100 loopback ports. */
+  /** First port of the block of 100 loopback ports that the cluster uses. */
   readonly ports: number;
   readonly print: Print;
 };
 
-/** Maximum time until the account has a running owner, and polling interval, in milliseconds. */
+/** Maximum time until the account has a running owner, in milliseconds. */
 const OWNED_MS_MAX = 30_000;
-const LOOK_EVERY_MS = 100;
+
+/** Interval between reads of the owner, in milliseconds. */
+const POLL_EVERY_MS = 100;
 
 /** Result of a run. `check` contains the findings. */
 export type QuotaResult = QuotaUse & {
@@ -56,9 +58,9 @@ export type QuotaResult = QuotaUse & {
 };
 
 /**
- * Clients use up the quota of one account while the owning limiter is killed several times. Then
- * the cluster stops, and the stores must prove that clients used at most the quota and that crashes
- * cost little. Rejects if the cluster does not start or an answer violates the API.
+ * Runs clients that use up the quota of one account, and kills the limiter that owns the account
+ * several times. Then stops the cluster, and checks that clients used at most the quota and that
+ * crashes cost few cycles. Rejects if the cluster does not start or an answer violates the API.
  */
 export async function runQuota(place: QuotaPlace, demand: QuotaDemand): Promise<QuotaResult> {
   const { folder, ports, print } = place;
@@ -119,6 +121,6 @@ async function runningOwner(
     const owner = owners[shardOf(accountId, cluster.plan.shards)] ?? '';
     if (owner !== '' && cluster.pidOf(owner) !== undefined) return owner;
     if (performance.now() > deadlineMs) throw new Error(`no running limiter owns ${accountId}`);
-    await sleep(LOOK_EVERY_MS);
+    await sleep(POLL_EVERY_MS);
   }
 }

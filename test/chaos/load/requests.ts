@@ -15,11 +15,13 @@ const SHARES = [
 /** Maximum observations per batch; the API allows 100. */
 const BATCH_MAX = 12;
 
-/** Interval between an instance's timestamps, and time from the first to the run, in ms. */
+/** Interval between the observations of an instance, in milliseconds. */
 const STEP_MS = 60_000;
+
+/** Time from the first observation to the start of the run, in milliseconds. */
 const BEFORE_MS = 200 * 24 * 60 * 60 * 1_000;
 
-/** An instance that an answer to a create named. */
+/** An instance whose id is known from the answer to its create. */
 export type KnownInstance = {
   readonly id: string;
   readonly accountId: string;

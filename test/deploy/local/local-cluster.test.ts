@@ -30,7 +30,7 @@ const { suite } = cassandraOrSkip();
 
 /** Maximum recovery time of the cluster on a busy machine, in ms. */
 const PATIENCE_MS = 60_000;
-const ASK_EVERY_MS = 100;
+const POLL_EVERY_MS = 100;
 
 // Cassandra runs for seconds here: prefer a fast start over optimized code.
 process.env['JAVA_TOOL_OPTIONS'] = '-XX:TieredStopAtLevel=1';
@@ -72,7 +72,7 @@ async function served(path: string) {
     const answer = await call(key, 'GET', path);
     if (answer.status !== 503) return answer;
     assert.ok(performance.now() < deadlineMs, JSON.stringify(answer.body));
-    await sleep(ASK_EVERY_MS);
+    await sleep(POLL_EVERY_MS);
   }
 }
 
@@ -186,7 +186,7 @@ started('restarts an engine two seconds after a kill, and answers calls meanwhil
   const deadlineMs = performance.now() + PATIENCE_MS;
   while (!(await processStatuses(plan, () => 0)).every(({ isReady }) => isReady)) {
     assert.ok(performance.now() < deadlineMs, 'some process did not become ready again');
-    await sleep(ASK_EVERY_MS);
+    await sleep(POLL_EVERY_MS);
   }
   const after = recordOf('engine2');
   assert.ok(after && after.pid !== before.pid);
