@@ -164,7 +164,7 @@ behind('accepts other addresses while an address holds its maximum of connection
   let last: number | string = '';
   // Repeat, because the balancer closes idle connections after some seconds, possibly before the
   // assertion.
-  for (let attempt = 0; attempt < ATTEMPTS_MAX && last !== 'refused'; tried += 1) {
+  for (let attempt = 0; attempt < ATTEMPTS_MAX && last !== 'refused'; attempt += 1) {
     using _held = await heldConnections(balancer.port, '127.0.0.2');
     for (let asked = 0; asked < ASKED_MAX && last !== 'refused'; asked += 1) {
       last = await statusFrom('127.0.0.2');

@@ -123,8 +123,8 @@ async function seriesOf(expr: string, mayBeEmpty: boolean) {
 }
 
 /**
- * Starts an edge, an engine, a limiter, a single-process service on Cassandra, and a Prometheus that
- * scrapes these processes.
+ * Starts an edge, an engine, a limiter, a single-process service on Cassandra, and a Prometheus
+ * that scrapes these processes.
  */
 async function watch(): Promise<Watched> {
   await using opening = new AsyncDisposableStack();

@@ -2,8 +2,13 @@ import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 
-/** Development platforms: the lockfile must have the binaries of every pair. */
+/**
+ * Operating systems of developers, with the words that stand for each system in package names. The
+ * lockfile must have the binaries for every pair of system and processor.
+ */
 const SYSTEMS = { linux: ['linux'], darwin: ['darwin', 'macos'], win32: ['win32', 'win'] };
+
+/** Processors of developers, with the words that stand for each processor in package names. */
 const PROCESSORS = { x64: ['x64'], arm64: ['arm64', 'aarch64'] };
 
 type Locked = {
@@ -25,7 +30,7 @@ function entryOf(name: string, path: string): Locked | undefined {
   return here ?? (path === '' ? undefined : entryOf(name, above));
 }
 
-/** Whether a package name marks a binary for one of these platforms. */
+/** Whether a package name contains one of these words for a platform. */
 function names(name: string, words: readonly string[]): boolean {
   return name.split(/[/_-]/).some((part) => words.includes(part));
 }

@@ -45,7 +45,7 @@ function run(args: readonly string[], variables: Record<string, string> = {}): I
   return runImage(root, start, args, { ...HERE, ...variables });
 }
 
-/** Runs a module inside the image with its Node.js. */
+/** Runs a module inside the image, with the Node.js of the image. */
 function runModule(source: string): ImageRun {
   return runImage(root, start, ['--input-type=module', '--eval', source], {}, ['node']);
 }
@@ -172,7 +172,7 @@ for (const path of [
   'service/node_modules/redoc',
   ...globSync('lib/**/libstdc++.so.6', { cwd: root }),
 ]) {
-  started(`fails the test without ${path}`, async () => {
+  started(`fails to answer calls or to serve a page without ${path}`, async () => {
     const away = join(root, '..', `${root.split('/').at(-1)}-away`);
     renameSync(join(root, path), away);
     try {

@@ -14,8 +14,8 @@ export type Talk = {
 };
 
 /**
- * Deadline in milliseconds, for answers or for closing after broken data. The service closes slow
- * senders after 10 s.
+ * Maximum time in milliseconds until the service has answered all requests, or has closed the
+ * connection after broken data. The service closes connections of slow senders after 10 s.
  */
 const TALK_MS_MAX = 20_000;
 
@@ -40,7 +40,7 @@ export async function converse(port: number, script: Script): Promise<Talk> {
     chunks.push(chunk);
     stir();
   });
-  // A reset ends a connection too; judge the data received so far.
+  // A reset also ends the connection. The data received so far is still checked.
   socket.on('error', end).once('end', end).once('close', end);
   try {
     await Promise.race([once(socket, 'connect'), wake.promise]);

@@ -1,17 +1,20 @@
 import type { Request } from '#test/fuzz/request';
 import type { SeededRandom } from '#test/simulation/seeded-random';
 
-/** Steps on a connection, in order. */
+/** A step on a connection. */
 type Step =
   | { readonly kind: 'write'; readonly bytes: Buffer }
+  /** Waits, so that the service reads the writes separately. */
   | { readonly kind: 'turn' }
+  /** Ends the client's side of the connection, and still reads answers. */
   | { readonly kind: 'end' }
+  /** Closes the connection without reading answers. */
   | { readonly kind: 'cut' };
 
 /** Bytes for one connection, and the expected result. */
 export type Script = {
   readonly steps: readonly Step[];
-  /** Count of complete, well-framed requests; undefined for broken framing. */
+  /** Number of expected answers; undefined if a request is broken, unfinished or cut off. */
   readonly answers: number | undefined;
   /** Whether the single answer has no body. */
   readonly isHeadOnly: boolean;

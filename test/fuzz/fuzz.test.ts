@@ -130,7 +130,7 @@ for (const [name, [planted, pattern]] of Object.entries(BUGS)) {
   });
 }
 
-finds('finds answers that are lost by a closed connection, even only the last answer', async () => {
+finds('finds lost answers on a closed connection, even if only the last is lost', async () => {
   const lost = /^closed after \d of \d answers$/;
   const lostOf = async (answered: number) =>
     (await foundWithin(answered)).filter((problem) => lost.test(problem));
@@ -155,7 +155,7 @@ finds('finds memory growth, and shows how to reproduce the growth', () => {
 });
 
 finds(
-  'finds a logged error and the end of a process, with the rounds played at that time',
+  'finds a logged error and the end of a process, each with the command that reproduces it',
   async () => {
     const script = `
     process.stderr.write('{"level":"warn"}\\n{"level":"error","msg":"a bug"}\\n');

@@ -6,7 +6,7 @@ import type { Party } from '#test/fuzz/party';
 import { type RawAnswer, readAnswers } from '#test/fuzz/read-answers';
 import { assertRefusalShape } from '#test/support/calls/api-document';
 
-/** Body in a 404 outside the API. */
+/** Body of a 404 for a path outside the API. */
 const PLAIN_NOT_FOUND = 'Not Found\n';
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/;
@@ -41,7 +41,7 @@ export function judge(asked: Asked, talk: Talk): string[] {
     problems.push(wanted === undefined ? 'the connection is not closed' : 'an answer is missing');
   }
   if (wanted !== undefined && answers.length > wanted) problems.push('more answers than requests');
-  // `isClosed` is false after a final answer, because the service may then close.
+  // `isClosed` is false after an answer with `Connection: close`: the service may then close.
   if (wanted !== undefined && talk.isClosed) {
     problems.push(`closed after ${answers.length} of ${wanted} answers`);
   }
@@ -66,7 +66,7 @@ function envelopeFlaws(answer: RawAnswer): string[] {
   return flaw === undefined ? [] : [flaw];
 }
 
-/** 503 with a reason from the catalog, or 505 for versions before HTTP/1.1. */
+/** Whether a 5xx is documented: a 503 with a reason of the catalog, or a 505 for an HTTP version. */
 function isDocumented({ status, text }: RawAnswer): boolean {
   const body = parsed(text);
   const reason = body?.details?.reason ?? '';
@@ -92,7 +92,7 @@ function flawOfSuccess({ status, headers, text }: RawAnswer): string | undefined
   return body?.data === undefined ? `wrong envelope of ${status}` : undefined;
 }
 
-/** Other accounts' markers in the received data, unless this party sent the markers. */
+/** Markers, keys and ids of other accounts in the received data, unless this party sent them. */
 function leaksIn(received: Buffer, { others, script }: Asked): string[] {
   const text = received.toString('latin1');
   const sent = script.steps

@@ -9,7 +9,7 @@ const INSTANCES = 2;
 
 type Member = { readonly caller: Caller; readonly party: Party };
 
-/** Two isolated accounts that play consecutive rounds. */
+/** Plays consecutive rounds with two accounts, which no other lane uses. */
 export class Lane {
   readonly #port: number;
   readonly #members: readonly Member[];
@@ -30,7 +30,7 @@ export class Lane {
     return new Lane(Number(new URL(service.origin).port), members);
   }
 
-  /** Plays the round for a seed and cleans up. */
+  /** Creates instances, plays the round for a seed, and deletes all instances of both accounts. */
   async play(seed: number): Promise<{ readonly findings: Finding[]; readonly talks: number }> {
     for (const { caller, party } of this.#members) {
       for (let count = 0; count < INSTANCES; count += 1) {

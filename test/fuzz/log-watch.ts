@@ -1,15 +1,15 @@
 import { createInterface } from 'node:readline';
 import type { Service } from '#test/support/servers/service';
 
-/** Log levels for a bug or a process end. */
+/** Log levels that indicate a bug or a crash. */
 const ERROR_LEVELS: readonly unknown[] = ['error', 'fatal'];
 
 /** Maximum findings per run. The first findings usually suffice. */
 const FOUND_MAX = 5;
 
 /**
- * Watches the processes' logs for forbidden lines and for a crash. Each finding ends with the
- * current `again` command.
+ * Reports errors and lines without JSON in the logs of the processes, and the end of a process.
+ * Each finding ends with the result of `again` at that time: the commands to reproduce the finding.
  */
 export function watchLog(
   { processes }: Pick<Service, 'processes'>,

@@ -51,7 +51,7 @@ async function fuzzed(): Promise<string[]> {
   const againCommands = () =>
     [...(isRaw ? [raw.again()] : []), ...(isSchema ? [schemaAgain] : [])].join('\n');
   const watch = watchLog(service, againCommands);
-  /** A failed tool as a finding. Usually the service crashed, and its log has the reason. */
+  /** Finding for a tool that failed. Usually the service crashed, and its log has the reason. */
   const asFinding = (error: Error): string[] => [
     `the run failed: ${error.message}: ${String(error.cause ?? error.stack)}\n${againCommands()}`,
   ];
@@ -61,7 +61,7 @@ async function fuzzed(): Promise<string[]> {
     isRaw ? playRaw().catch(asFinding) : [],
     isSchema ? schemaSide(service, schemaAgain).catch(asFinding) : [],
   ]);
-  // Copy: stopping the processes at the end adds findings.
+  // Copies `watch.found`, because stopping the service after this line adds findings.
   return [...rawFound, ...schemaFound, ...watch.found];
 }
 

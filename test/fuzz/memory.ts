@@ -5,7 +5,7 @@ import type { Service } from '#test/support/servers/service';
 /** Time until a process has evicted idle actors and freed their memory, in milliseconds. */
 const FORGET_MS = 40_000;
 
-/** Tolerated heap growth in bytes: bounded tables for callers and answers fill up. */
+/** Tolerated heap growth in bytes. The heap grows while bounded tables fill up. */
 const GROWTH_BYTES_MAX = 48 * 1_024 * 1_024;
 
 const COLLECT = `
@@ -47,7 +47,7 @@ export async function settledBytes({
   return bytes;
 }
 
-/** Processes whose memory grew too much, each with the `again` command. */
+/** Findings for processes whose memory grew too much. Each finding ends with `again`. */
 export function growthFlaws(
   before: ReadonlyMap<string, number>,
   after: ReadonlyMap<string, number>,

@@ -55,7 +55,7 @@ const VALUES = [
   ...[`"${'x'.repeat(40_000)}"`, `${'['.repeat(2_000)}${']'.repeat(2_000)}`, '"a\\u0000b"'],
 ];
 
-/** Bytes that are not valid UTF-8 or JSON. */
+/** Bytes to insert into a body. The body then is no valid UTF-8 or no valid JSON. */
 const BYTES = [[0xff], [0xc0, 0xaf], [0xed, 0xa0, 0x80], [0], [0xef, 0xbb, 0xbf], [0x22], [0x7d]];
 
 const MUTATIONS: readonly Mutation[] = [

@@ -7,13 +7,13 @@ export type RawAnswer = {
 
 /** Answers in a connection's bytes, and bytes that are no answer. */
 export type ReadAnswers = {
-  /** Final answers, without interim ones (1xx). */
+  /** Final answers, without interim answers (1xx). */
   readonly answers: readonly RawAnswer[];
   /** Bytes after the last complete answer. */
   readonly rest: Buffer;
 };
 
-/** Parses answers from a connection's bytes by `Content-Length`. */
+/** Splits the bytes from a connection into answers, by `Content-Length`. */
 export function readAnswers(bytes: Buffer, isHeadOnly: boolean): ReadAnswers {
   const answers: RawAnswer[] = [];
   let rest = bytes;

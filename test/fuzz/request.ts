@@ -15,7 +15,7 @@ const UNKNOWN_ID = 'inst_ffffffffffffffff';
 
 const TIMES = ['2026-01-15T12:00:00Z', '2026-01-15t12:00:00.5+01:00', '2025-02-28T23:59:59.999Z'];
 
-/** Generates requests for an endpoint; `own` is an instance id. */
+/** Generates a request for one endpoint: method, path, and JSON body. `own` is an instance id. */
 type Maker = (random: SeededRandom, party: Party, own: string) => [string, string, unknown?];
 
 const MAKERS: readonly Maker[] = [
@@ -41,7 +41,7 @@ const MAKERS: readonly Maker[] = [
   () => ['GET', '/personas/persona_guardian'],
 ];
 
-/** A valid request by the API document, about the party's instance or an unknown instance. */
+/** Generates a request that the API document allows, for an instance of the party or no instance. */
 export function validRequest(random: SeededRandom, party: Party): Request {
   const own = random.happens(0.9) ? random.pick(party.ids) : UNKNOWN_ID;
   const maker = random.pick(MAKERS);

@@ -22,7 +22,7 @@ const SHOWN_BYTES = 1_500;
 
 /**
  * Plays the round for a seed: both parties send concurrently, each over consecutive connections.
- * The same seed sends the same bytes, except keys and ids, if the service is in the same state.
+ * With the same seed, the parties send the same bytes, except keys, markers and instance ids.
  */
 export async function playRound(
   seed: number,
@@ -81,7 +81,7 @@ function bytesOf({ steps }: Script): Buffer {
   return Buffer.concat(steps.map((step) => (step.kind === 'write' ? step.bytes : Buffer.alloc(0))));
 }
 
-/** Printable bytes without the API key. */
+/** The bytes as printable text without the API key, cut after `SHOWN_BYTES` characters. */
 function shown(bytes: Buffer, { key }: Party): string {
   const text = JSON.stringify(bytes.toString('latin1').replaceAll(key, '<key>'));
   return text.length <= SHOWN_BYTES ? text : `${text.slice(0, SHOWN_BYTES)}… ${bytes.length} bytes`;

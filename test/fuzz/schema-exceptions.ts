@@ -19,7 +19,10 @@ export type SchemaException = {
   readonly covers: (failure: SchemaFailure) => boolean;
 };
 
-/** Rules that JSON Schema cannot express: between values, or between a call and earlier calls. */
+/**
+ * Rules that JSON Schema cannot express, by the reason of the refusal. The rules compare values with
+ * each other, with the clock or with earlier calls.
+ */
 const INEXPRESSIBLE = new Map([
   ['idempotency_key_reused', 'the same key with another body is refused (decision 22)'],
   ['timestamp_in_future', 'the limit depends on the time of the request (decision 8)'],

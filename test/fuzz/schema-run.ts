@@ -6,7 +6,10 @@ import { installedSchemathesis } from '#deploy/local/install/schemathesis';
 import { lastLine, runProgram } from '#deploy/local/processes/run-program';
 import { readSchemaReport, type SchemaReport } from '#test/fuzz/schema-report';
 
-/** Time limit for a pass, or time beyond a run's duration, in milliseconds. A pass takes 20 s. */
+/**
+ * Maximum time of a single pass, in milliseconds. A pass usually takes 20 s. A run with a duration
+ * may exceed its duration by the same time.
+ */
 const OVERTIME_MS = 300_000;
 
 /** Run parameters. */
@@ -21,8 +24,8 @@ export type SchemaRun = {
 };
 
 /**
- * Runs Schemathesis with all phases and checks against a service. Throws `MissingServer` if not
- * available.
+ * Runs Schemathesis with all phases and checks against a service. Throws `MissingServer` if
+ * Schemathesis is not available.
  */
 export async function runSchema(run: SchemaRun): Promise<SchemaReport> {
   const { program, args, env } = await installedSchemathesis(run.print);

@@ -9,7 +9,7 @@ import { startStandalone } from '#test/support/servers/service';
 /** Generated cases per endpoint and phase; `make fuzz` uses more. */
 const EXAMPLES = 2;
 
-/** Minimum cases. Each endpoint alone has about forty. */
+/** Minimum number of cases. Each endpoint has about forty cases. */
 const CASES_MIN = 500;
 
 const schemathesis = suite('Schemathesis, with all phases and checks');

@@ -45,7 +45,7 @@ const servicePod = (component: string) => ({
   },
 });
 
-/** Labels of pods in other namespaces that appear in policies. */
+/** Labels of the pods in other namespaces that policies select. */
 const ELSEWHERE: Readonly<Record<string, { readonly namespace: Labels; readonly pod: Labels }>> = {
   edge: servicePod('edge'),
   engine: servicePod('engine'),
@@ -74,10 +74,10 @@ const ELSEWHERE: Readonly<Record<string, { readonly namespace: Labels; readonly 
   },
 };
 
-/** Addresses without a pod. Source of the cache's address: Kubernetes' documentation. */
+/** Addresses without a pod, with names: the DNS cache of each host. Source: Kubernetes documents. */
 const ADDRESSES: Readonly<Record<string, string>> = { '169.254.20.10/32': 'names of the host' };
 
-/** A missing selector, which matches every pod. */
+/** Selector for peers without a `podSelector`: matches every pod. */
 const ALL: Selector = {};
 
 /**

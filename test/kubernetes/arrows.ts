@@ -44,7 +44,7 @@ export const ARROWS: readonly Arrow[] = [
 export const NAMES: readonly Omit<Arrow, 'from'>[] = [
   { to: 'names', port: 53 },
   { to: 'names of the host', port: 53 },
-  // The pod's port, to which policies apply; the Service's port is 53.
+  // Policies apply to this port of the pod, not to port 53 of the Service.
   { to: 'names of OpenShift', port: 5_353 },
 ].flatMap((arrow) => [arrow, { ...arrow, protocol: 'UDP' as const }]);
 

@@ -19,7 +19,7 @@ type Pod = {
 
 /** Timeout of controllers, in ms. */
 const WAIT_MS_MAX = 60_000;
-const LOOK_MS = 250;
+const POLL_EVERY_MS = 250;
 
 /** Operations on a cluster's objects. */
 export class KubernetesObjects {
@@ -96,7 +96,7 @@ export class KubernetesObjects {
     const endMs = performance.now() + WAIT_MS_MAX;
     while (!(await isMet())) {
       if (performance.now() > endMs) throw new Error(`timeout while waiting for ${what}`);
-      await sleep(LOOK_MS);
+      await sleep(POLL_EVERY_MS);
     }
   }
 }

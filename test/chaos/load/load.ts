@@ -18,7 +18,7 @@ const RETRY_PAUSE_MS = 500;
 /** Maximum calls in flight. Further calls are not sent. */
 const IN_FLIGHT_MAX = 8_000;
 
-/** Maximum repeated picks if an instance has a call in flight. Most agents make no parallel calls. */
+/** Maximum repeated picks if an instance has a call in flight, as most agents call one by one. */
 const PICKS = 4;
 
 /** Share of calls on deleted instances. */

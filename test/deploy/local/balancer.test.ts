@@ -50,7 +50,8 @@ async function listening(server: Server): Promise<number> {
 type Ports = { readonly port: number; readonly operatorsPort: number };
 
 /**
- * A balancer in front of these edges and consoles. `names` sends each request on a new connection.
+ * Starts a balancer in front of these edges and consoles. `names` sends requests, each on a new
+ * connection, and returns the names of the processes that answered.
  */
 async function balancerOf(edges: readonly Ports[], consoles: readonly Ports[] = edges) {
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-balancer-'));
@@ -106,14 +107,14 @@ balancing('distributes calls over edges in turn', async () => {
   using right = await fakeEdge('right');
   await using balancer = await balancerOf([left, right]);
   // Three attempts: on a stalled machine, an edge may look unready.
-  for (let tries = 1; ; tries += 1) {
+  for (let attempt = 1; ; attempt += 1) {
     const names = await balancer.names(8);
     if (names.every((name, at) => at === 0 || name !== names[at - 1])) return;
-    assert.ok(tries < 3, `${names}`);
+    assert.ok(attempt < 3, `${names}`);
   }
 });
 
-balancing('uses another edge at once if an edge refuses the connection', async () => {
+balancing('uses another edge immediately if an edge refuses the connection', async () => {
   using left = await fakeEdge('left');
   using right = await fakeEdge('right');
   await using balancer = await balancerOf([left, right]);
@@ -147,7 +148,7 @@ balancing("passes the caller's address to the edge", async () => {
   }
 });
 
-balancing('forwards the first bytes of a stream at once', async () => {
+balancing('forwards the first bytes of a stream without waiting for its end', async () => {
   using only = await fakeEdge('only');
   await using balancer = await balancerOf([only]);
   const call = get({ host: '127.0.0.1', port: balancer.port, path: '/events', agent: false });

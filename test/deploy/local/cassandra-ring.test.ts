@@ -69,7 +69,7 @@ three('uses three addresses and the same ports', () => {
   }
 });
 
-three('names all nodes to the service, with a replica on each node', () => {
+three('gives the service the addresses of all nodes, and a replica on each node', () => {
   const config = readConfig({ ...cassandrasOf(3).plan.shared });
   assert.is(config.SERVICE_CASSANDRA_REPLICATION_FACTOR, 3);
   const points = ['127.0.0.1:8403', '127.0.0.2:8403', '127.0.0.3:8403'];
@@ -105,7 +105,7 @@ three('makes nodes wait for gossip, and load their ring state', () => {
   assert.not.match(optionsOf(true), 'skip_wait_for_gossip_to_settle');
 });
 
-three('is rejected if two nodes are requested, or if an external Cassandra is given', async () => {
+three('is rejected with an external Cassandra, and so is a plan with two nodes', async () => {
   const two = await refusalOf(async () => cassandrasOf(2));
   assert.is(two.message, 'a cluster has 1 or 3 Cassandra nodes, not 2');
   const size = { ...SIZE, cassandraNodes: 3, cassandra: '10.0.0.1:9042' };

@@ -12,7 +12,10 @@ import { refusalOf, turnOfEvents } from '#test/support/settled';
 /** Timeout of a step on a busy machine, in ms. */
 const PATIENCE_MS = 20_000;
 
-/** A supervised Node.js program, which is ready at once. Disposal stops the program. */
+/**
+ * A supervised Node.js program, which is ready immediately. A program that calls `process.exit` is
+ * never ready. Disposal stops the program.
+ */
 function keptProgram(program: string) {
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-kept-'));
   const ends: string[] = [];
@@ -113,9 +116,9 @@ keeping('fails without a retry if its program is missing', async () => {
 
 keeping.run();
 
-const claiming = suite('a folder that several processes claim at once');
+const claiming = suite('a folder that several processes claim at the same time');
 
-claiming('goes to a single process, and to the next process after that process ends', async () => {
+claiming('is given to a single process, and after the end of this process to another', async () => {
   await using program = keptProgram(ENDLESS);
   await program.kept.start();
   const { record } = program.kept;

@@ -111,7 +111,7 @@ let ada = '';
 
 const started = suite('a cluster started with make');
 
-started('reports in one line that ctl needs a start first', async () => {
+started('explains in one line that ctl needs a started cluster', async () => {
   const { code, err } = await cluster('ctl', 'nodes');
   assert.is(code, 1);
   assert.is(err, `cluster: ${folder} has no cluster yet: run make cluster\n`);
@@ -185,7 +185,7 @@ started('restarts an engine two seconds after a kill, and answers calls meanwhil
   await assertServed();
   const deadlineMs = performance.now() + PATIENCE_MS;
   while (!(await processStatuses(plan, () => 0)).every(({ isReady }) => isReady)) {
-    assert.ok(performance.now() < deadlineMs, 'some process did not become ready again');
+    assert.ok(performance.now() < deadlineMs, 'a process did not become ready again');
     await sleep(POLL_EVERY_MS);
   }
   const after = recordOf('engine2');

@@ -13,7 +13,8 @@ import { natsOrSkip } from '#test/support/servers/real-servers';
 import { refusalOf, turnOfEvents } from '#test/support/settled';
 
 /*
- * Server life cycle, tested with NATS, which starts in milliseconds; Cassandra uses the same code.
+ * Tests the life cycle of a server with NATS, which starts in milliseconds. Cassandra uses the same
+ * code.
  */
 
 const { suite } = natsOrSkip();
@@ -42,7 +43,7 @@ async function takenPort() {
   return { port, [Symbol.dispose]: () => void server.close() };
 }
 
-/** Resolves when no process uses the folder, because a kill takes effect with a delay. */
+/** Resolves when no server runs in the folder. A kill takes effect with a delay. */
 async function untilGone(folder: string): Promise<void> {
   const deadlineMs = performance.now() + END_MS_MAX;
   while (runningServer(folder) !== undefined) {
@@ -122,7 +123,7 @@ for (const [name, start] of [
   ['NATS', startNats],
   ['Cassandra', startCassandra],
 ] as const) {
-  failing(`because its port is taken names the port at once (${name})`, async () => {
+  failing(`because its port is taken names the port immediately (${name})`, async () => {
     await using place = newPlace();
     using other = await takenPort();
     const { message } = await refusalOf(() => start({ ...place, port: other.port }));

@@ -222,7 +222,7 @@ k6('a k6 of series 1 on PATH is used', async () => {
   assert.is(await installedK6(), file);
 });
 
-k6('a k6 of another series is reported, and without Go one line names Go', async () => {
+k6('a k6 of another series is reported; if Go is missing too, one line names Go', async () => {
   using machine = bareMachine();
   machine.place('k6', 'echo "k6 v0.57.0 (go1.22, linux/amd64)"');
   const reported: string[] = [];

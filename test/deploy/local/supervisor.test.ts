@@ -20,7 +20,7 @@ full("reports lost lines and its error on its parent's terminal", async () => {
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-supervisor-'));
   const log = openSync('/dev/full', 'a');
   try {
-    // Another supervisor holds the folder, so the new supervisor fails at once.
+    // Another supervisor holds the folder, so that the new supervisor fails immediately.
     const own = supervisorFolder(folder);
     mkdirSync(own, { recursive: true });
     const { pid } = process;
