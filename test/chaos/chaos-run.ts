@@ -48,7 +48,7 @@ export type ChaosPlan = {
   readonly print: Print;
 };
 
-/** Result of a run. */
+/** Result of a chaos run. */
 export type ChaosResult = {
   readonly log: CallLog;
   readonly disturbances: readonly Disturbance[];

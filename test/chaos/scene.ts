@@ -24,7 +24,7 @@ const STEADY_READS = 2;
 /** A cluster under faults, with a record of all faults and their times. */
 export class Scene {
   readonly cluster: LocalCluster;
-  /** Accounts of the load. */
+  /** Ids of the accounts that the load uses. */
   readonly accounts: readonly string[];
   readonly #proxy: FaultProxy | undefined;
   readonly disturbances: Disturbance[] = [];
@@ -32,10 +32,10 @@ export class Scene {
   readonly storeOutages: StoreOutage[] = [];
   /** Findings during the faults. */
   readonly findings = new Findings();
-  /** Number of kills, by process. */
+  /** Number of kills of each process. The keys are process names. */
   readonly kills = new Map<string, number>();
   readonly #print: Print;
-  /** Restarts before the first fault, by process. */
+  /** Number of restarts of each process before the first fault. The keys are process names. */
   readonly #restartsBefore: Readonly<Record<string, number>>;
   #fault = '';
 

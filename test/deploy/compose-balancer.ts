@@ -59,7 +59,7 @@ export async function startComposeBalancer(
 
 /** A frontend of the committed configuration, and its backends. */
 type Entrance = {
-  /** Port in the containers: of the frontend, and of its backends. */
+  /** Port on which both the frontend and its backends listen in their containers. */
   readonly bound: number;
   readonly port: number;
   readonly name: string;

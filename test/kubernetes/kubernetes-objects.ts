@@ -76,7 +76,7 @@ export class KubernetesObjects {
     await this.kubectl(['create', '--filename', '-'], JSON.stringify(volume));
   }
 
-  /** Pods of a component that are not terminating, by name. */
+  /** Pods of a component that are not terminating. */
   async pods(namespace: string, component: string): Promise<readonly Pod[]> {
     const selector = `app.kubernetes.io/component=${component}`;
     const args = ['-n', namespace, 'get', 'pods', '--selector', selector, '--output', 'json'];

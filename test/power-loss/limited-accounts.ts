@@ -2,7 +2,7 @@ import { type NewAccount, newAccount } from '#deploy/local/new-account';
 import { LIMITS } from '#test/chaos/chaos-run';
 import { adminTokenFile } from '#test/support/calls/admin-token';
 
-/** An account with its monthly quota in cycles, and its creation time in monotonic ms. */
+/** An account. `quota` is in cycles per month, and `madeMs` is the creation in monotonic ms. */
 export type LimitedAccount = NewAccount & { readonly quota: number; readonly madeMs: number };
 
 /** Creates an account for each quota; undefined for unlimited. */

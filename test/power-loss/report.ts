@@ -6,7 +6,7 @@ import type { KillsResult } from '#test/power-loss/kill-run';
 /** Commit of the checkout, read before the report is written, because a change hides the commit. */
 const COMMIT = checkoutCommit();
 
-/** Results of a run. */
+/** Results of a power-loss test. */
 export type PowerLossResult = {
   readonly images: (ImagesResult & { readonly syncUs: number; readonly calls: number })[];
   readonly kills: KillsResult[];

@@ -1,7 +1,10 @@
 import { parentPort } from 'node:worker_threads';
 import { type Simulated, SimulationFailure, simulate } from '#test/simulation/simulate';
 
-/* Separate because it is also a worker thread: it runs each received seed and posts the result. */
+/*
+ * This file is separate, because it is also the program of a worker thread. The thread runs each
+ * received seed and posts the result.
+ */
 
 /** Result of a seed: figures of the run, or the lines of a failure. */
 export type Looked = {
@@ -10,7 +13,7 @@ export type Looked = {
   readonly failure?: { readonly trace: readonly string[]; readonly lines: readonly string[] };
 };
 
-/** Runs a seed; `hear` receives the trace lines. */
+/** Runs a seed. Calls `hear` with each trace line. */
 export async function lookAtSeed(seed: number, hear?: (line: string) => void): Promise<Looked> {
   try {
     return { seed, result: await simulate(seed, hear === undefined ? {} : { hear }) };

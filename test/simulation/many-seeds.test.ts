@@ -2,9 +2,13 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { simulateSeed } from '#test/simulation/simulate-seed';
 
-/** Range of seeds; `simulation.test.ts` runs lower seeds. The test stops after `SECONDS`. */
+/** First seed to run; `simulation.test.ts` runs all lower seeds. */
 const FIRST_SEED = 49;
+
+/** Last seed to run. */
 const LAST_SEED = 300;
+
+/** Time in seconds after which the test starts no further seed. */
 const SECONDS = 90;
 
 /** Minimum seeds within `SECONDS`, even on a busy machine. */

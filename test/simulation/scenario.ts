@@ -37,7 +37,7 @@ export type Scenario = {
   readonly checkpointAgeMs: number;
   /** Whether an operator trims histories. */
   readonly isTrimming: boolean;
-  /** Whether the run waits after the faults until all deletions must be stored, and checks them. */
+  /** Whether the run checks after the faults that all deletions are stored in the promised time. */
   readonly isDeletionTimed: boolean;
   /** Maximum skew of a wall clock. */
   readonly skewMsMax: number;
@@ -59,8 +59,9 @@ export type ScenarioRequest = {
   readonly accounts?: number;
   readonly isDeletionTimed?: boolean;
   readonly isTrimming?: boolean;
-  /** Restricts the kinds and number of disturbances. */
+  /** Kinds of disturbances. */
   readonly only?: readonly DisturbanceKind[];
+  /** Number of disturbances. */
   readonly count?: number;
   /** Disables random faults of stores, bus and network, but not disturbances. */
   readonly isCalm?: boolean;
@@ -115,7 +116,7 @@ export function drawScenario(random: SeededRandom, requested: ScenarioRequest = 
     keyed: requested.keyed ?? random.pick([0.2, 0.2, 0.8]),
   };
   const limited = limiters === 0 ? scenario : { ...scenario, ...drawLimits(random, scenario) };
-  // The last draw, so that it does not change other draws.
+  // Draw `isTrimming` last, so that the draw does not change other draws.
   return { ...limited, isTrimming: requested.isTrimming ?? random.happens(0.3) };
 }
 

@@ -1,7 +1,9 @@
 import { simulate } from '#test/simulation/simulate';
 
-/** Load of short and long runs in simulated ms. Only long runs reach checkpoints by age. */
+/** Duration of the load in a short run, in simulated milliseconds. */
 const SHORT_MS = 9_000;
+
+/** Duration of the load in a long run, in simulated ms. Only long runs reach checkpoints by age. */
 const LONG_MS = 32_000;
 
 /** Every sixth seed is a long run. */

@@ -38,7 +38,7 @@ const MEMBERSHIP_MS = 5_000;
 /** Maximum time until all processes have stopped one by one, in milliseconds. */
 const LEAVING_MS_MAX = 180_000;
 
-/** Options of a run. */
+/** Options of `simulate`. */
 export type SimulationOptions = {
   readonly requested?: ScenarioRequest;
   readonly flaws?: Flaws;
@@ -46,7 +46,7 @@ export type SimulationOptions = {
   readonly hear?: (line: string) => void;
 };
 
-/** Result of a run. */
+/** Result of a simulated run. */
 export type Simulated = {
   readonly seed: number;
   readonly digest: string;
@@ -166,7 +166,7 @@ function isLimited(outcome: Call['outcome']): boolean {
 
 /** Reports all answers to the oracle. */
 class AnswerWatcher {
-  /** Newest answered ETag, by instance. */
+  /** Newest ETag that was answered for each instance. The keys are instance ids. */
   readonly etags = new Map<string, string>();
   readonly #book = new EtagBook();
   readonly #cluster: SimulatedCluster;

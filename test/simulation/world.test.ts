@@ -46,7 +46,7 @@ time('ends with an error if a promise is pending but no event is scheduled', asy
 
 const processes = suite('a simulated process');
 
-processes('receives nothing after its end, but messages sent before take effect', async () => {
+processes('receives nothing after its end, but its earlier messages take effect', async () => {
   const world = new World(1);
   const store = new SimulatedStore(world);
   const shards = new SimulatedShards(store, () => undefined);
@@ -64,7 +64,7 @@ processes('receives nothing after its end, but messages sent before take effect'
   assert.is((await shards.truth.read('engine', 3))?.owner, 'n1');
 });
 
-processes('receives delayed events after a pause, and its clocks agree with them', async () => {
+processes('receives delayed events after a pause, and its clocks include the pause', async () => {
   const world = new World(1);
   const process = new SimulatedProcess(world, 'n1', 500);
   const times: number[] = [];

@@ -17,7 +17,7 @@ export type CheckedStores = {
   readonly journals?: JournalStore;
 };
 
-/** Result of a check. */
+/** Result of `checkStores`. */
 export type CheckResult = {
   readonly findings: Findings;
   readonly instances: number;

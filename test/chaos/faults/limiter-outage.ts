@@ -3,7 +3,7 @@ import { quantile } from '#test/chaos/timeline';
 
 /** An outage of one limiter or all limiters. Times are monotonic milliseconds. */
 export type LimiterOutage = {
-  /** Names of the limiters. */
+  /** Names of the limiters that were down. */
   readonly limiters: readonly string[];
   /** Accounts whose meters these limiters owned. */
   readonly accounts: ReadonlySet<string>;

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 /** An observation as sent. The mark in its context identifies the history row. */
 export type SentObservation = {
   readonly mark: string;
-  /** Index of the mode. */
+  /** Index of the target mode in `MODE_TARGETS`. */
   readonly mode: number;
   readonly signal: number;
   readonly confidence: number;

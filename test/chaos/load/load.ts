@@ -24,7 +24,7 @@ const PICKS = 4;
 /** Share of calls on deleted instances. */
 const TO_DELETED = 0.003;
 
-/** Dependencies of a load. */
+/** Dependencies of `Load`. */
 export type LoadPorts = CallPorts & {
   readonly chance: Chance;
   readonly accounts: readonly NewAccount[];

@@ -71,12 +71,12 @@ export class RecordedDisk {
     }
   }
 
-  /** Content of all files as processes read them, by path. */
+  /** Content of all files as processes read it. The keys are paths. */
   get contents(): Map<string, Buffer> {
     return new Map([...this.#lasting(this.#names)].map(([path, file]) => [path, file.content]));
   }
 
-  /** Possible content of all files after a power loss now, by path. */
+  /** Possible content of all files after a power loss at this time. The keys are paths. */
   survivors(chance: Chance, survival: Survival): Map<string, Buffer> {
     const names = new Map(this.#durableNames);
     // File systems write metadata changes in order.

@@ -6,7 +6,7 @@ import { Violation } from '#test/simulation/stored/version-index';
 export type Catch = {
   /** Number of seeds until the detection. */
   readonly seeds: number;
-  /** Message of the violation. */
+  /** Message of the violation that the checks reported. */
   readonly found: string;
   /** Seeds that also fail without the flaw, and therefore prove nothing. */
   readonly unsound: readonly number[];

@@ -14,7 +14,7 @@ import {
   type Variant,
 } from '#test/simulation/faults/variant';
 
-/** Number of equal reads after which the flaw calls a journal stalled, however slow the reads. */
+/** The flawed node considers a journal stalled after this number of reads without progress. */
 const SAME_READS = 2;
 
 /** Flaws in sealing, takeover and handoff. */
@@ -47,7 +47,7 @@ export const SHARD_VARIANTS: readonly Variant[] = [
     },
   },
   {
-    name: 'opening without the records recovered for that epoch',
+    name: 'opening without the recovered records of the epoch',
     requested: CRASHES,
     spoil: (stack) =>
       replaceMethod(stack, RecoveredRecords, 'open', (_original, recovered, shard, epoch) => {
@@ -67,23 +67,23 @@ export const SHARD_VARIANTS: readonly Variant[] = [
       const waiting = new Set<() => void>();
       replaceMethod(stack, RecoveredRecords, 'hold', (hold, _recovered, ...args) => {
         hold(...args);
-        for (const look of waiting) look();
+        for (const resolveIfRecovered of waiting) resolveIfRecovered();
       });
       replaceMethod(stack, HostedShards, 'recoverTail', (recoverTail, shards, owner, claims) => {
         return new Promise((resolve, reject) => {
-          const look = (): void => {
+          const resolveIfRecovered = (): void => {
             if (claims.every((claim) => shards.isRecovered(claim))) resolve();
           };
-          waiting.add(look);
+          waiting.add(resolveIfRecovered);
           recoverTail(owner, claims)
             .then(resolve, reject)
-            .finally(() => waiting.delete(look));
+            .finally(() => waiting.delete(resolveIfRecovered));
         });
       });
     },
   },
   {
-    name: 'release with recovered records not activated',
+    name: 'release before the recovered records are activated',
     requested: LONG,
     spoil: (stack) => {
       replaceMethod(stack, RecoveredRecords, 'hasWaiting', () => false);
@@ -96,7 +96,7 @@ export const SHARD_VARIANTS: readonly Variant[] = [
     spoil: (stack) => replaceMethod(stack, ActorHost, 'dropShard', () => undefined),
   },
   {
-    name: 'lease waited for before the seal and not after',
+    name: 'wait for the read lease before the seal instead of after',
     requested: GONE,
     spoil: (stack) =>
       replaceMethod(stack, Evidence, 'openableMs', (openableMs, _evidence, incarnation) => {

@@ -20,12 +20,12 @@ export const STORE_VARIANTS: readonly Variant[] = [
     requested: RESTLESS,
   },
   {
-    name: 'claim that timed out taken as lost',
+    name: 'timed-out claim treated as lost',
     flaws: { shards: { isSilenceLost: true } },
     requested: { ...MOVES, store: { answerLost: 0.15 } },
   },
   {
-    name: 'shard change not applied taken as lost',
+    name: 'unapplied shard change treated as lost',
     flaws: { shards: { isRefusalLost: true } },
     requested: { ...RETURNS, store: { answerLost: 0.15 } },
   },

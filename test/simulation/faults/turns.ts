@@ -25,7 +25,7 @@ class Later {
 /** Number of call ids that the flawed memory keeps. */
 const REMEMBERED = 2;
 
-/** Flaw: answers before the records are durable: only commits, or all calls except commits. */
+/** Flaw: sends answers before records are durable. Affects only commits, or only other calls. */
 function hasty(stack: DisposableStack, isOfCommit: boolean): void {
   const committed = new WeakSet<object>();
   replaceMethod(stack, HostedTurn, 'commit', (commit, turn, event) => {
@@ -147,7 +147,7 @@ export const TURN_VARIANTS: readonly Variant[] = [
     },
   },
   {
-    name: 'deletion later than its promise',
+    name: 'deletion later than the promised time',
     requested: { ...CRASHES, checkpointAgeMs: 120_000, isDeletionTimed: true },
     spoil: (stack) => replaceMethod(stack, InstanceSourcing, 'isUrgent', () => false),
   },

@@ -30,7 +30,7 @@ export const CRASHES: ScenarioRequest = {
 /** Processes stop cleanly and restart. */
 export const MOVES: ScenarioRequest = { ...ENGINES, only: ['restart'], count: 6, loadMs: 14_000 };
 
-/** Long enough for checkpoints by age. */
+/** The load is long enough that old dirty actors are checkpointed. */
 export const LONG: ScenarioRequest = {
   ...ENGINES,
   only: ['kill', 'restart', 'pause'],

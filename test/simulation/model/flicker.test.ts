@@ -12,7 +12,10 @@ for (const pace of CASES) {
   flicker(`changes at most half as often as under model 1.0, ${pace.name}`, () => {
     const first = flickerOf(MODEL_1_0, pace);
     const next = flickerOf(MODEL_1_1, pace);
-    assert.ok(next.returned <= 0.005, `${next.returned} at once back`);
+    assert.ok(
+      next.returned <= 0.005,
+      `share of contracts that return after one observation: ${next.returned}`,
+    );
     assert.ok(next.allowed <= first.allowed / 2, `${next.allowed} of ${first.allowed} allowed`);
     assert.ok(next.forbidden <= first.forbidden / 2, `${next.forbidden} of ${first.forbidden}`);
     assert.ok(next.order <= first.order / 4, `${next.order} of ${first.order} orders`);

@@ -10,9 +10,9 @@ export type Flicker = {
   readonly allowed: number;
   /** The set of forbidden actions changed. */
   readonly forbidden: number;
-  /** A set changed, and both sets are those of two observations before. */
+  /** A set changed, and both sets are equal to the sets two observations earlier. */
   readonly returned: number;
-  /** The order of a list changed, or its set. */
+  /** The order of the actions in a list changed, or the set of the actions. */
   readonly order: number;
   /** Stress state or drift level changed. */
   readonly levels: number;
@@ -47,7 +47,7 @@ export function flickerOf(model: Model, pace: Case): Flicker {
   };
 }
 
-/** Compares a contract with the two before; the first contract of a life is no change. */
+/** Compares a contract with the two previous contracts. The first contract is no change. */
 function isChangeAt(isChange: (shown: Shown, last: Shown, before: Shown | undefined) => boolean) {
   return (shown: Shown, index: number, life: readonly Shown[]): boolean => {
     const last = life[index - 1];

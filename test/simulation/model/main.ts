@@ -21,7 +21,7 @@ const models = MODELS.versions.map((version) => MODELS.find(version) as Model);
 const rows = CASES.flatMap((pace) =>
   models.map((model) => [pace.name, model.version, ...cells(flickerOf(model, pace))]),
 );
-const head = ['Case', 'Model', 'allowed', 'forbidden', 'at once back', 'order', 'levels', 'style'];
+const head = ['Case', 'Model', 'allowed', 'forbidden', 'returned', 'order', 'levels', 'style'];
 console.log('Share of observations after which the contract is different:\n');
 console.log(tableLines(head, rows).join('\n'));
 writeFileSync(PICTURE, contractPicture(models));

@@ -4,8 +4,10 @@ import { newReport } from '#identity/report';
 import { AGENTS, CASES, workOf } from '#test/simulation/model/work';
 import { positionsIn } from '#test/support/arbitrary-identity';
 
-/** Observations shown, and the size of a cell in pixels. */
+/** Number of observations shown. */
 const SHOWN = 100;
+
+/** Size of a cell, in pixels. */
 const CELL = 8;
 
 const LEFT = 90;
@@ -28,11 +30,11 @@ export function contractPicture(models: readonly Model[]): string {
   return `${parts.join('\n')}\n`;
 }
 
-/** The explorer as a coding agent, observed every 10 minutes with confidence 1. */
+/** Contracts of the explorer as a coding agent, observed every 10 minutes with confidence 1. */
 function panel(model: Model, top: number): string[] {
   const agent = AGENTS.find(({ persona }) => persona.id === 'persona_explorer');
   const pace = CASES[2];
-  if (agent === undefined || pace === undefined) throw new Error('the simulation has this agent');
+  if (agent === undefined || pace === undefined) throw new Error('the agent is missing');
   const verdicts = [...workOf(model, agent, pace)].slice(1, SHOWN + 1).map((state) => {
     const report = newReport();
     model.readReport(state, report);
@@ -60,7 +62,7 @@ function panel(model: Model, top: number): string[] {
 
 type Verdict = keyof typeof COLOURS;
 
-/** Runs of equal verdicts, so that the picture has one rectangle for each. */
+/** Joins consecutive equal verdicts into runs. The picture has one rectangle per run. */
 function runsOf(verdicts: readonly Verdict[]) {
   const runs: { from: number; length: number; verdict: Verdict }[] = [];
   for (const [from, verdict] of verdicts.entries()) {

@@ -6,8 +6,8 @@ import type { State } from '#identity/state';
 import { SeededRandom } from '#test/simulation/seeded-random';
 
 /*
- * Agents at work: the twelve personas, each in three mixes of work. Every turn the agent does one
- * thing, and the service observes the mode that this thing exercises.
+ * Agents at work: the twelve personas, each in three mixes of work. In every turn, the agent takes
+ * one action or a tool fails, and the service observes the mode that the turn exercises.
  */
 
 /** A kind of turn: an action, or a tool that failed. */
@@ -54,11 +54,11 @@ export type Case = {
   readonly name: string;
   readonly gapSeconds: number;
   readonly confidence: number;
-  /** Whether strengths lie half way between the set-point and the table. */
+  /** Whether the observed strength is half way between the set-point and the turn's strength. */
   readonly isHalfWay: boolean;
 };
 
-/** Cases of the table, from a busy agent to a rare one, and with the recommended weights. */
+/** Cases of the table: three intervals with full weight, and two with the recommended weights. */
 export const CASES: readonly Case[] = [
   { name: '5 s apart, confidence 1', gapSeconds: 5, confidence: 1, isHalfWay: false },
   { name: '45 s apart, confidence 1', gapSeconds: 45, confidence: 1, isHalfWay: false },
@@ -67,7 +67,7 @@ export const CASES: readonly Case[] = [
   { name: '45 s, half way, confidence 0.3', gapSeconds: 45, confidence: 0.3, isHalfWay: true },
 ];
 
-/** Observations of one agent. */
+/** Number of observations of one agent. */
 const TURNS = 300;
 
 /** Agents at work: every persona in every mix. */
@@ -91,7 +91,7 @@ export function* workOf(
     const [target, strength] = EXERCISES[drawn(mix, random.between(0, 100))];
     const mode = MODE_TARGETS.indexOf(target);
     const setPoint = model.readReferencePoints(state).setPoint[mode] ?? 0;
-    // A failure is a reading of stress, whatever the agent is used to.
+    // Stress is always observed with its full strength.
     const isWhole = !isHalfWay || target === 'STRESS_RESPONSE';
     const signal = isWhole ? strength : setPoint + (strength - setPoint) / 2;
     const observation: Observation = { mode, signal, confidence };

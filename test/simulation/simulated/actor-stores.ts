@@ -168,7 +168,7 @@ export class SimulatedActorStores {
     return { ...head, recentCalls: [] };
   }
 
-  /** Writes rows first and then all heads at once, like the Cassandra adapter. */
+  /** Writes the rows first, and then all heads in one batch, like the Cassandra adapter. */
   async #checkpoint(process: SimulatedProcess, checkpoints: readonly InstanceCheckpoint[]) {
     const names = checkpoints.map(({ instanceId, head }) => `${instanceId} v${head.version}`);
     const stamps = checkpoints.map(({ head }) => head.version);

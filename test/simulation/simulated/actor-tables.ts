@@ -73,7 +73,7 @@ export class ActorTables {
     for (const row of rows.answers) this.#put(partition.answers, row.key, { row, version });
   }
 
-  /** Writes a head. The stamp decides between two heads; a flaw may replace it. */
+  /** Writes a head. The higher stamp wins. Only a flaw passes another stamp than the version. */
   putHead(id: string, head: InstanceHead, stamp = head.version): void {
     const partition = this.#partition(id);
     if (partition.headStamp > stamp && !this.#flaws.isUnstamped) return;
@@ -197,7 +197,7 @@ export class ActorTables {
     return this.#partitions.get(id)?.answers.get(key)?.row;
   }
 
-  /** Number of an instance's rows in all tables. */
+  /** Number of an instance's chunks and answers in all tables. */
   rowCount(id: string): number {
     const partition = this.#partitions.get(id);
     if (partition === undefined) return 0;

@@ -5,15 +5,18 @@ import type { World } from '#test/simulation/world';
 /** Latency of a message in milliseconds. */
 const TRAVEL_MS = { from: 0, to: 20 };
 
-/** Delays for late announcements and duplicates, in milliseconds. */
+/** Maximum additional delay of a late announcement, in milliseconds. */
 const STALE_MS_MAX = 400;
+
+/** Delay of a duplicate after the first message, in milliseconds. */
 const DOUBLE_MS = { from: 20, to: 170 };
 
 /** Fault probabilities for each message and receiver. */
 export type BusFaults = {
   readonly lost: number;
-  /** Only announcements may be late or doubled. */
+  /** Applies only to announcements. */
   readonly late: number;
+  /** Applies only to announcements. */
   readonly doubled: number;
 };
 
@@ -23,7 +26,7 @@ export const NO_BUS_FAULTS: BusFaults = { lost: 0, late: 0, doubled: 0 };
 type Subscription = {
   readonly process: SimulatedProcess;
   readonly subject: string;
-  readonly hear: Listener;
+  readonly listener: Listener;
   isOpen: boolean;
 };
 
@@ -73,8 +76,8 @@ export class SimulatedBus {
         return bus.#reaches(process);
       },
       publish: (subject, message) => this.#publish(process, subject, message.slice()),
-      subscribe: (subject, hear) => {
-        const subscription = { process, subject, hear, isOpen: true };
+      subscribe: (subject, listener) => {
+        const subscription = { process, subject, listener, isOpen: true };
         this.#subscriptions.push(subscription);
         return {
           [Symbol.dispose]: () => {
@@ -116,7 +119,7 @@ export class SimulatedBus {
     this.#world.after(delayMs, () => {
       if (!this.#reaches(to.process)) return;
       to.process.deliver(() => {
-        if (to.isOpen) to.hear(message);
+        if (to.isOpen) to.listener(message);
       });
     });
   }

@@ -176,7 +176,7 @@ export class SimulatedCluster {
     ];
   }
 
-  /** Call when a process is disturbed, so that peers may suspect it. */
+  /** Must be called when a process is disturbed. Its peers may suspect the process from then on. */
   disturbed(name: string): void {
     this.#disturbedMs.set(name, this.world.nowMs);
   }

@@ -8,8 +8,10 @@ import type { SimulatedNetwork } from '#test/simulation/simulated/network';
 import type { SimulatedProcess } from '#test/simulation/simulated/process';
 import type { Protocol } from '#test/simulation/simulated/protocol';
 
-/** Interval of keep-alive pings, and silence after which a connection is closed, in ms. */
+/** Interval of keep-alive pings, in milliseconds. */
 const KEEPALIVE_MS = 1_000;
+
+/** Time without a message from the peer after which the connection is closed, in milliseconds. */
 const SILENCE_MS_MAX = 5_000;
 
 /** Reconnection back-off in ms, with full jitter like in `FrameClient`. */
@@ -25,9 +27,9 @@ type Pending<Call, Answer> = {
 };
 
 /**
- * A stream to an address that behaves like a `FrameClient`. It refuses calls at once while
+ * A stream to an address that behaves like a `FrameClient`. It refuses calls immediately while
  * disconnected, fails calls in flight when the peer dies, closes after silence, and reconnects. It
- * drops answers after the caller's deadline.
+ * drops answers that arrive after the caller's deadline.
  */
 export class SimulatedConnection<Call, Answer> implements AsyncDisposable {
   readonly #network: SimulatedNetwork;

@@ -32,7 +32,7 @@ import { silentMetrics } from '#test/simulation/simulated/silent-metrics';
 /** Secret from which all edges derive the instance ids of keyed creates. */
 const SECRET = 'simulated';
 
-/** Dependencies of an edge. */
+/** Dependencies of `SimulatedEdge`. */
 export type EdgePorts = {
   readonly bus: SimulatedBus;
   readonly network: SimulatedNetwork;
@@ -44,7 +44,7 @@ export type EdgePorts = {
 /** One edge process: the real request handling, without the HTTP server. */
 export class SimulatedEdge implements NodeProcess {
   readonly process: SimulatedProcess;
-  /** Engine calls without limits. */
+  /** Engine calls without admission by a limiter. */
   readonly calls: EngineCalls;
   /** Engine client for calls of an operator. */
   readonly engine: EngineClient;

@@ -7,7 +7,7 @@ import type { SimulatedProcess } from '#test/simulation/simulated/process';
 import { ENGINE_CALLS } from '#test/simulation/simulated/protocol';
 import { silentMetrics } from '#test/simulation/simulated/silent-metrics';
 
-/** Small chunk bounds, so that instances fill chunks. Every second node has other bounds. */
+/** Small chunk bounds, so that instances fill chunks. Half of the nodes have another row bound. */
 const boundsOf = (name: string): ChunkBounds => {
   const [bytesMax, rowsMax] = [1_024, 3 + (Number(name.slice(1)) % 2)];
   return { history: { rowsMax, bytesMax }, drift: { rowsMax: 2, bytesMax } };

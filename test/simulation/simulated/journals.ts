@@ -25,9 +25,10 @@ import { type Replicas, ReplicatedTable } from '#test/simulation/stored/replicas
 type Entry = JournalEntry & { readonly endDecidedAtMs: number | undefined };
 
 /**
- * Simulated journals. Entries are a linearizable map. A conditional write that was executed but not
- * acknowledged is invisible to quorum reads until the next serial operation on the entry, like an
- * accepted Paxos round before its commit. Slots and seals are plain writes to three replicas.
+ * Simulated journals. Entries are a linearizable map. If a conditional write was executed but not
+ * acknowledged, quorum reads may return the previous entry until the next serial operation on the
+ * entry, like an accepted Paxos round before its commit. Slots and seals are plain writes to three
+ * replicas.
  */
 export class SimulatedJournals {
   readonly #server: SimulatedStore;

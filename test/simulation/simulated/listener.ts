@@ -5,8 +5,9 @@ import type { SimulatedProcess } from '#test/simulation/simulated/process';
 /** A listening process. */
 export type SimulatedListener = {
   readonly process: SimulatedProcess;
-  /** Handler of calls. A process has only the handler of its service. */
+  /** Handler of engine calls; undefined for a limiter. */
   readonly engine?: EngineClient;
+  /** Handler of limiter calls; undefined for an engine. */
   readonly limiter?: LimiterClient;
   /** Current incarnation; undefined while the node has not joined. */
   readonly incarnation: () => string | undefined;

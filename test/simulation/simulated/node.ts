@@ -16,8 +16,8 @@ const PROBE_MS_MAX = 1_000;
 const STARTUP_GRACE_MS = 1_500;
 
 /**
- * Memory bounds: enough for all idle actors, but early rows fit for little more than one instance.
- * The bound in production is ten thousand times higher.
+ * Memory bounds. The memory fits all idle actors, but the early rows of little more than one
+ * instance. The bound of early rows in production is ten thousand times higher.
  */
 const MEMORY = { memoryBytesMax: 64 * 1_024 * 1_024, earlyRowsBytesMax: 16 * 1_024 };
 
@@ -31,7 +31,7 @@ export type NodeProcess = {
 /** A node that joins and leaves the cluster. */
 type Member = AsyncDisposable & { join(address: string): Promise<void> };
 
-/** Joins a node to the cluster at once. The node leaves only after it has joined. */
+/** Membership of a node. The constructor starts the join; the node leaves only after the join. */
 export class Membership {
   readonly #node: Member;
   /** Resolves when the node has joined. */

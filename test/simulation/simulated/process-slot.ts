@@ -2,13 +2,13 @@ import type { NodeProcess } from '#test/simulation/simulated/node';
 import type { SimulatedProcess } from '#test/simulation/simulated/process';
 import type { World } from '#test/simulation/world';
 
-/** Dependencies of a slot. */
+/** Dependencies of `ProcessSlot`. */
 export type SlotPorts<Running> = {
   readonly world: World;
   /** Creates the next process of the slot. */
   readonly processOf: (name: string) => SimulatedProcess;
   readonly start: (process: SimulatedProcess) => Running;
-  /** Called when the process is disturbed, so that peers may suspect it. */
+  /** Called when the process is disturbed. From then on, its peers may suspect the process. */
   readonly onDisturbed: (name: string) => void;
 };
 
@@ -76,7 +76,7 @@ export class ProcessSlot<Running extends NodeProcess = NodeProcess> {
     });
   }
 
-  /** Stops the process cleanly for good, after a pending restart. */
+  /** Waits for a pending restart, then stops the process cleanly. No next process starts. */
   async stop(): Promise<void> {
     const { world } = this.#ports;
     while (this.#isStopping) await world.sleep(100);

@@ -5,8 +5,10 @@ import type { World } from '#test/simulation/world';
 /** Interval between events that were delayed by a pause, in milliseconds. */
 const WAKING_STEP_MS = 0.01;
 
-/** Shortest Node.js timer, and maximum delay of a timer on a quiet machine, in ms. */
+/** Shortest duration of a Node.js timer, in milliseconds. */
 const TIMER_MS_MIN = 1;
+
+/** Maximum delay of a timer on a quiet machine, in milliseconds. */
 const TIMER_LATE_MS_MAX = 0.3;
 
 /**

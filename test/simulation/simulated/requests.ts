@@ -5,6 +5,7 @@ import { ENDPOINTS } from '#edge/endpoints/all';
 import type { Endpoint } from '#edge/endpoints/endpoint';
 import type { EngineCommand } from '#grpc/engine-messages';
 
+/** A request to a simulated edge. */
 export type SimulatedRequest = {
   readonly command: EngineCommand;
   /** Instance id in the path; empty for create and list. */
@@ -33,7 +34,7 @@ const endpoints = new Map<string, Endpoint>(
     endpoint.name,
     {
       ...endpoint,
-      // `query` carries the command, in place of body and query.
+      // `query` contains the command, which replaces the body and the query of a real request.
       query: z.unknown(),
       compiledBody: undefined,
       cyclesOf: ({ query }) => cyclesOf(query as EngineCommand),
@@ -46,14 +47,14 @@ const endpoints = new Map<string, Endpoint>(
   ]),
 );
 
-/** Endpoint of a request. */
+/** Endpoint that serves a request. */
 export function endpointOf({ command }: SimulatedRequest): Endpoint {
   const found = endpoints.get(NAMES[command.kind] ?? '');
   assert(found !== undefined, `no endpoint for the command ${command.kind}`);
   return found;
 }
 
-/** The request fields that the edge reads behind its HTTP server. */
+/** HTTP request with only the fields that the simulated edge reads. */
 export function httpRequestOf(request: SimulatedRequest): FastifyRequest {
   const { command, instance, content, key, ifMatch } = request;
   const seen = {

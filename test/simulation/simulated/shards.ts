@@ -7,13 +7,13 @@ import { memoryShardStore } from '#test/storage/memory/shard-store';
 export type ShardFlaws = {
   /** A change compares the owner, but not the epoch. */
   readonly isEpochIgnored?: boolean;
-  /** A change that timed out counts as lost to another node. */
+  /** A node treats a timed-out change as if another node had won. */
   readonly isSilenceLost?: boolean;
-  /** A change that is not applied counts as lost, even if the node's own earlier attempt won. */
+  /** A node treats an unapplied change as lost, even if its own earlier attempt was applied. */
   readonly isRefusalLost?: boolean;
 };
 
-/** Called at once after every applied change. */
+/** Called immediately after every applied change. */
 export type ShardListener = (service: ShardedService, row: ShardRow, by: string) => void;
 
 /** Simulated shard table. Bulk reads may lag, because they are quorum reads. */
@@ -51,12 +51,12 @@ export class SimulatedShards {
           this.#lagging.delete(`${service} ${shard}`);
           return this.#truth.read(service, shard);
         }),
-      change: (change) => this.#heard(change, this.#change(process, change)),
+      change: (change) => this.#received(change, this.#change(process, change)),
     };
   }
 
-  /** Outcome of a change as the process receives it, with flaws. */
-  async #heard(change: ShardChange, changed: ReturnType<ShardStore['change']>) {
+  /** Outcome of a change that the process receives. A flaw can replace the outcome. */
+  async #received(change: ShardChange, changed: ReturnType<ShardStore['change']>) {
     const { from, owner } = change;
     const { isSilenceLost, isRefusalLost } = this.#flaws;
     if (from === undefined) return await changed;
@@ -80,7 +80,7 @@ export class SimulatedShards {
     });
   }
 
-  /** The change as sent to the store, with flaws. */
+  /** The change that the store receives. A flaw can replace the expected row. */
   #asWritten(change: ShardChange, before: ShardRow | undefined): ShardChange {
     const isSameOwner = before?.owner === change.from?.owner;
     return this.#flaws.isEpochIgnored && isSameOwner ? { ...change, from: before } : change;

@@ -16,7 +16,7 @@ export type StoreFaults = {
   readonly answerLost: number;
   /** The call is answered with a timeout, but executed up to 12 s later. */
   readonly executedLate: number;
-  /** The call is refused at once and not executed. */
+  /** The call is refused and not executed. */
   readonly refused: number;
   /** The call is neither executed nor answered. */
   readonly swallowed: number;
@@ -41,7 +41,7 @@ export type StoreCall<Answer> = {
   readonly name: string;
   readonly isWrite: boolean;
   readonly execute: () => Promise<Answer>;
-  /** Called after the execution, with whether the store sends an answer. */
+  /** Called after the execution. `isAnswered` says whether the store sends an answer. */
   readonly onLeft?: (isAnswered: boolean) => void;
 };
 

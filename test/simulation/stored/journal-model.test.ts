@@ -5,8 +5,10 @@ import * as flaws from '#test/simulation/faults/journal-flaws';
 import { journalHistory } from '#test/simulation/stored/journal-model';
 import { Violation } from '#test/simulation/stored/version-index';
 
-/** Histories without a flaw, and maximum histories until a flaw is detected. */
+/** Number of histories without a flaw. */
 const HISTORIES = 1_500;
+
+/** Maximum number of histories until a flaw is detected. */
 const HISTORIES_MAX = 3_000;
 
 const journals = suite('a journal that is sealed during writes on three replicas');

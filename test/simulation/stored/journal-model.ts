@@ -18,14 +18,16 @@ import { World } from '#test/simulation/world';
 /** Incarnation id of the journal. */
 const JOURNAL = 'journal';
 
-/** Maximum sealing nodes. */
+/** Maximum number of sealing nodes. */
 const SEALERS_MAX = 3;
 
-/** Durations in milliseconds. Only a long history has truncations. */
+/** Maximum time until the seal in a short history, in milliseconds. */
 const SHORT_MS = 600;
+
+/** Maximum time until the seal in a long history, in ms. Only long histories have truncations. */
 const LONG_MS = 24_000;
 
-/** Time range of a long history's first truncation, in milliseconds. */
+/** Time range in which the first truncation of a long history happens, in milliseconds. */
 const TRUNCATION_MS = [9_900, 10_700] as const;
 
 /** Result of one history. */
@@ -131,7 +133,10 @@ class History {
     };
   }
 
-  /** Appends groups concurrently until fenced or until all sealers are done. Resolves to fenced. */
+  /**
+   * Appends groups concurrently until the writer is fenced or all sealers have finished. Resolves
+   * to whether the writer was fenced.
+   */
   async #write(process: SimulatedProcess, store: JournalStore): Promise<boolean> {
     const { clock, random } = process;
     const writer = new JournalWriter(JOURNAL, { store, clock, ...UNNOTICED_APPENDS });

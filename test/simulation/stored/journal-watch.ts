@@ -3,14 +3,14 @@ import type { Mutation } from '#test/simulation/faults/replica-partition';
 import { resolveSlots, type SlotRow } from '#test/simulation/stored/journal-rows';
 import { Violation } from '#test/simulation/stored/version-index';
 
-/** Callbacks for journal changes, called at once. */
+/** Callbacks for journal changes. Each callback is called immediately after its change. */
 export type JournalListener = {
   readonly begun: (incarnation: string, by: string) => void;
   /** A process has requested a seal, which may take effect at any time. */
   readonly sealing: (incarnation: string, by: string) => void;
-  /** Any two replicas now return a slot and all slots before. */
+  /** Any two replicas now return the slot and all earlier slots. */
   readonly appended: (incarnation: string, slot: number, lines: readonly string[]) => void;
-  /** Lines are no longer readable, or never will be because the journal ends before them. */
+  /** The lines are no longer readable, or are not read because the journal ends before the slot. */
   readonly withdrawn: (incarnation: string, slot: number, lines: readonly string[]) => void;
   /** A replica has deleted the slots below `below`. */
   readonly truncated: (incarnation: string, below: number) => void;
@@ -26,7 +26,7 @@ type Standing = { readonly lines: readonly string[]; readonly bytes: Uint8Array 
 type Watched = {
   /** Content by slot, including slots above a gap. */
   readonly standing: Map<number, Standing>;
-  /** First slot that some two replicas do not return. */
+  /** First slot that at least two replicas lack. */
   gap: number;
   low: number;
   end: number | undefined;
@@ -49,16 +49,16 @@ export class JournalWatch {
     this.#listener = listener;
   }
 
-  /** Call when a replica has applied a mutation. */
+  /** Must be called after a replica has applied a mutation. */
   applied(incarnation: string, { cells, deletions }: Mutation<number, SlotRow>): void {
     const journal = this.#journal(incarnation);
-    for (const { key } of cells) this.#look(incarnation, journal, key);
+    for (const { key } of cells) this.#update(incarnation, journal, key);
     this.#advance(incarnation, journal);
     const below = Math.max(0, ...deletions.map((deletion) => deletion.below ?? 0));
     if (below > journal.low) this.#truncate(incarnation, journal, below);
   }
 
-  /** Call when a sealer has decided an end. */
+  /** Must be called after a sealer has decided an end. */
   decided(incarnation: string, end: number, by: string): void {
     const journal = this.#journal(incarnation);
     if (journal.end !== undefined) {
@@ -75,7 +75,7 @@ export class JournalWatch {
     }
   }
 
-  #look(incarnation: string, journal: Watched, slot: number): void {
+  #update(incarnation: string, journal: Watched, slot: number): void {
     if (slot < journal.low || slot >= (journal.end ?? Number.POSITIVE_INFINITY)) return;
     const before = journal.standing.get(slot);
     const rows = this.#rowsOf(incarnation, slot);

@@ -20,8 +20,9 @@ export type AnsweredVitals = ReadonlyMap<string, string>;
 
 /**
  * Whether replaying a stored history gives the stored state and reaches every answered state.
- * `resets` are the reset modes between generations; both modes are tried if unknown. Callers'
- * timestamps lie before all creations and resets, which therefore do not change the intervals.
+ * `resets` are the reset modes between generations; for an unknown mode, both modes are tried. The
+ * first interval of every generation is 0, because callers send timestamps from before the creation
+ * of the instance.
  */
 export function isReplayed(
   create: Extract<Requested, { kind: 'create' }>,
@@ -45,7 +46,7 @@ export function isReplayed(
     return mode !== 'initial' && replay(resetToDefault(state), generation + 1);
   };
   if (floor === undefined) return replay(createState(create), 0);
-  // The floor may have no start state if a reset before it has an unknown mode.
+  // The floor has no start state if the mode of a reset before the floor is unknown.
   return floor.state === undefined || replay(unpackedState(floor.state), first);
 }
 

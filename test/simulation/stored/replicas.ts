@@ -10,8 +10,10 @@ import {
 } from '#test/simulation/faults/replica-partition';
 import type { World } from '#test/simulation/world';
 
-/** Replicas of each row, and replicas in a quorum. */
+/** Number of replicas of each row. */
 export const REPLICAS = 3;
+
+/** Number of replicas in a quorum. */
 const QUORUM = 2;
 
 /** Fault probabilities for each mutation or read on each replica. */
@@ -40,12 +42,16 @@ export const NO_REPLICA_FAULTS: ReplicaFaults = {
 /** Network latency between two servers, in milliseconds. */
 const TRAVEL_MS = [0.05, 0.6] as const;
 
-/** Delays of delayed mutations, hints and duplicates, in milliseconds. */
+/** Delay of a late mutation, in milliseconds. */
 const LATE_MS = [1, 3_000] as const;
+
+/** Delay of a mutation that arrives as a hint, in milliseconds. */
 const HINT_MS = [3_000, 90_000] as const;
+
+/** Delay of a duplicate after the usual latency, in milliseconds. */
 const DOUBLE_MS = [1, 12_000] as const;
 
-/** Delay until a returned replica receives its hints, in milliseconds. */
+/** Delay until a replica that is up again receives its hints, in milliseconds. */
 const RETURN_MS = [0, 5_000] as const;
 
 /** Timeout of the coordinator in milliseconds. Half of all timeouts are not reported. */
@@ -57,11 +63,11 @@ export type AppliedListener<Key extends RowKey, Row> = (
   mutation: Mutation<Key, Row>,
 ) => void;
 
-/** Name of a request in the trace; `replicas` replaces the quorum in flawed variants. */
+/** Name of a request in the trace. Flawed variants set `replicas`, which replaces the quorum. */
 type Asked = { readonly name: string; readonly replicas?: number | undefined };
 
 /**
- * Three simulated servers. A mutation may reach each server at once, late or never. A write is
+ * Three simulated servers. A mutation may reach each server immediately, late or never. A write is
  * answered when two servers have applied it. A read asks two servers, and repairs both before the
  * answer.
  */
@@ -106,7 +112,7 @@ export class Replicas {
     return drawn;
   }
 
-  /** Applies a mutation to a replica at once, late or never. */
+  /** Applies a mutation to a replica immediately, late or never. */
   #send(replica: number, name: string, apply: () => void): void {
     const { random } = this.world;
     const { late, hinted, lost, doubled } = this.faults;
@@ -131,14 +137,14 @@ export class Replicas {
     return this.#until(quorum, name, true, (done) => this.#sendAll(all, name, apply, done));
   }
 
-  /** Reads from a random quorum. Resolves when all its replicas have answered. */
-  ask(name: string, look: (replica: number) => void, quorum = QUORUM): Promise<void> {
+  /** Reads from a random quorum. Resolves when all replicas of the quorum have answered. */
+  ask(name: string, readFrom: (replica: number) => void, quorum = QUORUM): Promise<void> {
     const { random } = this.world;
     return this.#until(quorum, name, false, (done) => {
       for (const replica of this.#draw(quorum)) {
         if (random.happens(this.faults.mute)) continue;
         this.world.after(random.between(...TRAVEL_MS), () => {
-          look(replica);
+          readFrom(replica);
           done();
         });
       }
@@ -174,7 +180,7 @@ export class Replicas {
     }
   }
 
-  /** Resolves after `count` calls of `done`. May reject before, or never settle. */
+  /** Resolves after `count` calls of `done`. May reject earlier, or may never settle. */
   #until(count: number, name: string, isWrite: boolean, begin: (done: () => void) => void) {
     return new Promise<void>((resolve, reject) => {
       let left = count;
@@ -234,10 +240,10 @@ export class ReplicatedTable<Key extends RowKey, Row> {
     { name, replicas }: Asked,
   ): Promise<readonly Cell<Key, Row>[]> {
     const parts = new Map<number, ReturnType<ReplicaPartition<Key, Row>['read']>>();
-    const look = (replica: number) => {
+    const readFrom = (replica: number) => {
       parts.set(replica, this.#partition(partition, replica).read(query));
     };
-    await this.#replicas.ask(name, look, replicas);
+    await this.#replicas.ask(name, readFrom, replicas);
     const all = merged([...parts.values()], query, this.#resolve);
     const lacking = [...parts.keys()].filter((replica) => {
       const { cells, deletions } = this.#partition(partition, replica).lacking(all);

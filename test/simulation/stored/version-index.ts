@@ -9,7 +9,7 @@ export class Violation extends Error {
   override readonly name = 'Violation';
 }
 
-/** Versions to search for an ETag, in addition to one version per write. */
+/** An ETag is searched in this number of versions more than the instance has writes. */
 const SLACK = 8;
 
 /** Whether a call changes an instance if applied. */
@@ -27,7 +27,7 @@ export function isAcknowledged({ outcome }: Call): boolean {
 export class EtagBook {
   readonly #versions = new Map<string, Map<string, number>>();
 
-  /** Version of an ETag; undefined if above `most`. */
+  /** Version of an ETag; undefined if no version up to `most` has the ETag. */
   versionOf(instance: string, etag: string, most: number): number | undefined {
     const versions = this.#versions.get(instance) ?? new Map<string, number>();
     this.#versions.set(instance, versions);
@@ -62,7 +62,7 @@ export class VersionIndex {
     return this.#calls.get(instance) ?? [];
   }
 
-  /** Answered version; undefined without an ETag in an answer. */
+  /** Version in the answer; undefined without an ETag. Throws a `Violation` for an unknown ETag. */
   versionOf({ outcome, instance, id }: Call): number | undefined {
     if (outcome.kind !== 'answered' || outcome.seen.etag === '') return undefined;
     return this.versionOfEtag(instance, outcome.seen.etag, id);
