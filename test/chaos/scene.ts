@@ -118,9 +118,9 @@ export class Scene {
   }
 
   /**
-   * Waits until engines and limiters serve every shard, or until the maximum wait. If `gone`
-   * contains nodes, other nodes must serve their shards. Then also records the time from the start
-   * of the last disturbance until all shards were served.
+   * Waits until engines and limiters serve every shard, or until the maximum wait. Nodes in `gone`
+   * do not count: other nodes must serve the shards of these nodes. In this case, the last
+   * disturbance receives the time from its start until all shards were served.
    */
   async served(gone: readonly string[] = []): Promise<void> {
     const disturbance = this.disturbances.at(-1);

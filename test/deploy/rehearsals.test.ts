@@ -29,7 +29,7 @@ chosen('all rehearsals run by default, except rehearsals that need more Cassandr
   assert.equal(one.left, ['StoreServerSlow needs CASSANDRA=3']);
 });
 
-chosen('rehearsals that raise a named alert run, in their usual order', () => {
+chosen('only rehearsals that raise a selected alert run, in the usual order', () => {
   const { chosen: some, left } = chosenRehearsals(
     REHEARSALS,
     'StoreServerSlow,CheckpointsFail,NoEdge',

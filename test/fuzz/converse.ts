@@ -64,7 +64,7 @@ export async function converse(port: number, script: Script): Promise<Talk> {
   }
 }
 
-/** Whether every request is answered, or an answer closed the connection. */
+/** Whether every request is answered, or an answer announces the end of the connection. */
 function hasAll({ answers: wanted, isHeadOnly }: Script, received: Buffer): boolean {
   if (wanted === undefined) return false;
   const { answers } = readAnswers(received, isHeadOnly);

@@ -22,11 +22,11 @@ const { program, lack } = await installedKustomize(printNothing).then(
 /** uvu's `suite`; skips the tests if kustomize is not available. */
 export const suite: typeof plainSuite = (name, context) => suiteUnless(lack)(name, context);
 
-/** Every rendered overlay; empty without kustomize. */
+/** Every overlay with its rendered manifests. Without kustomize, the manifests are empty. */
 export const OVERLAY_MANIFESTS: readonly (readonly [Overlay, readonly Manifest[]])[] = OVERLAYS.map(
   (overlay) => [overlay, program === undefined ? [] : rendered(program, overlay)],
 );
 
-/** Production with every optional component; empty without kustomize. */
+/** Manifests of production with every optional component; empty without kustomize. */
 export const WITH_EVERY_COMPONENT: readonly Manifest[] =
   program === undefined ? [] : renderedWithEveryComponent(program);

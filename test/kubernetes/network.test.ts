@@ -24,7 +24,7 @@ roles('between processes equal the connections that mutual TLS allows', () => {
   assert.equal(between.map(textOf).toSorted(), roleArrows().map(textOf).toSorted());
 });
 
-roles('include the collector if component traces is added', () => {
+roles('include the trace collector if the component `traces` is added', () => {
   const read = (file: string) => parse(readFileSync(`${TRACES}/${file}`, 'utf8'));
   const [{ literals }] = read('kustomization.yaml').configMapGenerator;
   const settings = literals.map((pair: string) => pair.split('='));

@@ -55,7 +55,11 @@ cassandra('has the settings that every process requires', () => {
   for (const [name, { value }] of Object.entries(NEEDED_SETTINGS)) {
     assert.is(dataCenter.config.cassandraYaml[name], value, name);
   }
-  assert.is(dataCenter.config.cassandraYaml.commitlog_sync_period, '0ms', 'beside batch');
+  assert.is(
+    dataCenter.config.cassandraYaml.commitlog_sync_period,
+    '0ms',
+    'batch sync has no period',
+  );
   assert.ok(dataCenter.size >= SAFE_REPLICATION);
   assert.is(dataCenter.racks.length, SAFE_REPLICATION);
 });

@@ -8,8 +8,8 @@ import { killGroup } from '#test/runner/program';
 import { type RunServers, startRunServers } from '#test/runner/servers';
 
 /*
- * Runs the test files that reach a bug of `test/mutation/bugs`, fastest first, until a test fails.
- * Writes one JSON line per bug.
+ * For each bug of `test/mutation/bugs`, runs the test files that reach the bug, one after the other
+ * until a test fails. Writes one JSON line per bug.
  *
  * Bugs are written into a checkout (`--checkout`), so that services, workers and browsers of a test
  * contain the bug too. Each checkout runs one test file at a time.
@@ -38,15 +38,18 @@ type Result = {
   readonly by: string | undefined;
   readonly topology?: Topology;
   readonly seconds: number;
-  /** Test files that ran, and test files that reach the bug. */
+  /** Number of test files that ran. */
   readonly ran: number;
+  /** Number of test files that reach the bug. */
   readonly reach: number;
 };
 
 const FAILED = '✘';
 
-/** Time limit for a test file: a multiple of its time without the bug, plus a constant. */
+/** The time limit of a test file is this multiple of its duration without the bug + `START_MS`. */
 const SLOWNESS_MAX = 4;
+
+/** Constant part of the time limit of a test file, in milliseconds. */
 const START_MS = 30_000;
 
 const { values, positionals } = parseArgs({
@@ -131,7 +134,7 @@ async function tryBug(
     const env = { ...(await variablesOf(job)), TEST_TOPOLOGY: topology };
     const isPassing = () => passes(checkout, file, env, msMax);
     if (await isPassing()) continue;
-    // A failure counts only if the test file passes without the bug.
+    // A failure detects the bug only if the test file passes without the bug.
     writeFileSync(path, source);
     const isSound = await isPassing();
     writeFileSync(path, buggy);
@@ -141,7 +144,10 @@ async function tryBug(
   return result(undefined);
 }
 
-/** Test files that reach a bug: near, fast and specific test files first. */
+/**
+ * Test files that reach a bug, in the order in which they run. The order prefers test files in the
+ * bug's folder, with a similar name, with a short duration, and with few reached files.
+ */
 function reachingTests(bug: Bug, source: string): Reach[] {
   const first = source.slice(0, source.indexOf(bug.was)).split('\n').length;
   const last = first + bug.was.split('\n').length - 1;
@@ -161,7 +167,8 @@ function reachingTests(bug: Bug, source: string): Reach[] {
 }
 
 function isReached({ file, lines }: Reach, bug: Bug, first: number, last: number): boolean {
-  // The coverage map has no browser and Python code, so that all their tests count as reaching.
+  // The coverage map has no browser code and no client code. All tests of pages and clients may
+  // reach bugs in this code.
   if (bug.file.startsWith('clients/python/')) return /test\/clients\/(python|crash)/.test(file);
   if (bug.file.startsWith('clients/typescript/')) {
     return /^clients\/typescript\/|test\/clients\/(?!python)/.test(file);

@@ -21,18 +21,18 @@ export function mutantsOf(file: string, source = readFileSync(file, 'utf8')): Mu
     for (const edit of editsOf(node, source)) {
       const mutant = { ...edit, file, within, ...linesOf(edit, source) };
       if (!isChange(mutant, source)) continue;
-      if (isNews(mutant, mutants) && isProgram(mutant, source)) mutants.push(mutant);
+      if (isNew(mutant, mutants) && isProgram(mutant, source)) mutants.push(mutant);
     }
   });
   return mutants.toSorted((one, other) => one.start - other.start || one.end - other.end);
 }
 
-/** Whether an edit changes the text. For example, `() => undefined` is already empty. */
+/** Whether an edit changes the text. An edit can replace a text by itself, such as `undefined`. */
 function isChange({ start, end, replacement }: Edit, source: string): boolean {
   return source.slice(start, end) !== replacement;
 }
 
-function isNews(mutant: Mutant, known: readonly Mutant[]): boolean {
+function isNew(mutant: Mutant, known: readonly Mutant[]): boolean {
   return !known.some(
     ({ start, end, replacement }) =>
       start === mutant.start && end === mutant.end && replacement === mutant.replacement,

@@ -8,9 +8,13 @@ export type Verdict =
   | { readonly kind: 'killed' | 'stopped'; readonly by: string }
   | { readonly kind: 'survived' | 'unreached' };
 
-/** Maximum time of a mutant: a multiple of the time without mutation, plus a constant. */
+/** The time limit of a test file is this multiple of its duration without mutation + a constant. */
 const SLOWNESS_MAX = 4;
+
+/** Additional CPU time for the start of a test file, in seconds. */
 const START_CPU_SECONDS = 3;
+
+/** Additional wall time for the start of a test file, in milliseconds. */
 const START_MS = 20_000;
 
 /** Runs the test files that reach a mutant, in order, until a test file detects the mutant. */

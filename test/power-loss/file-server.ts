@@ -8,7 +8,7 @@ const SERVER_MS_MAX = 3_600_000;
 /** Timeout for opening or closing a file, in milliseconds. */
 const STEP_MS_MAX = 60_000;
 
-/** API origin, and admin URL. */
+/** Addresses of the service: the origin of the API, and the URL of the admin port. */
 export type Addresses = { readonly origin: string; readonly adminUrl: string };
 
 /** A process that runs the service on one file after another. */

@@ -15,7 +15,7 @@ import { checkSurvivor } from '#test/power-loss/survivor-check';
 export type Cuts = {
   readonly count: number;
   readonly seed: number;
-  /** Adds calls answered up to this many ms after the image, to prove that the check fails. */
+  /** Also checks calls that were answered up to this many ms later. These must cause findings. */
   readonly lateMs?: number;
   /** Time limit in milliseconds, after which no further image is checked. */
   readonly msMax?: number;
@@ -24,14 +24,15 @@ export type Cuts = {
 /** Result of checking a run's images. */
 export type ImagesResult = {
   readonly images: number;
-  /** Observations in all images, and heads recomputed from their histories. */
+  /** Number of observations in all images. */
   readonly observations: number;
+  /** Number of heads recomputed from their histories, in all images. */
   readonly verified: number;
   /** One line per finding, with the image and its time. */
   readonly findings: readonly string[];
 };
 
-/** Images checked at the same time, because a start mostly waits. */
+/** Number of images checked at the same time. The start of a service mostly waits. */
 const AT_ONCE = 2;
 
 /** Images per round. */
@@ -42,8 +43,8 @@ const WORST_EVERY = 3;
 
 /**
  * Creates images of a run's disk after power losses at random times, and compares each image with
- * the answers that callers had received by then. Every second time directly follows an
- * acknowledgement.
+ * the answers that callers had received by then. Half of the power losses directly follow an
+ * acknowledged change.
  */
 export async function checkImages(
   place: string,
@@ -77,7 +78,7 @@ export async function checkImages(
     free.push(server);
     await rm(folder, { recursive: true });
   };
-  // Each round covers the whole run, so that a time limit skips no part.
+  // Each round covers the whole run. A time limit therefore leaves out no part of the run.
   for (let left = count; left > 0; left -= ROUND) {
     const recorded = new RecordedImages(run, chance);
     const moments = momentsOf(run, chance, Math.min(left, ROUND));

@@ -12,7 +12,7 @@ import { type LimitedAccount, limitedAccounts } from '#test/power-loss/limited-a
 import { type Life, ServiceOnFile } from '#test/power-loss/service-on-file';
 import { checkSurvivor, type SurvivorResult } from '#test/power-loss/survivor-check';
 
-/** Kills of a service on one file, and the load. */
+/** Parameters of `runKills`: the kills of a service on one file, and the load. */
 export type KillPlan = {
   /** Folder for the file and the copies after each kill. */
   readonly place: string;

@@ -25,7 +25,7 @@ export function drawSurvival(chance: Chance): Survival {
   };
 }
 
-/** Draws how many of a group's changes, in order, reached the disk. */
+/** Draws how many changes of a group reached the disk. The oldest changes reach the disk first. */
 export function survivingChanges(
   changes: number,
   { newest, unchanged }: Survival,

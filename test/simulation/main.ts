@@ -6,8 +6,8 @@ import { type Looked, lookAtSeed } from '#test/simulation/look-at-seed';
 
 /*
  * Runs simulated clusters. `--seed N` runs one seed; `--trace` prints its trace. Without `--seed`,
- * `--jobs` threads run seeds from `--from` for `--minutes`. The run stops at the first failure, or
- * with `--keep` at the end; the exit status is then 1.
+ * `--jobs` threads run seeds from `--from` for `--minutes`. The run stops at the first failure;
+ * with `--keep`, it continues. The exit status is 1 if a seed failed.
  */
 
 /** Interval of the progress lines, in ms. */

@@ -12,7 +12,7 @@ type SeenFaults = {
   readonly storeOutages: readonly StoreOutage[];
 };
 
-/** Checks that each fault fails few enough calls, and checks the answers during store outages. */
+/** Checks the share of failed calls of each fault, and the answers during store outages. */
 export function checkDemands(
   faults: readonly Pick<Fault, 'name' | 'errorShareMax'>[],
   seen: SeenFaults,

@@ -27,7 +27,7 @@ export const WRONGS: readonly {
     after: ({ other }, stores) => spoilt(stores, other.instance, { head: () => undefined }),
   },
   {
-    what: 'the loss of all versions after a version',
+    what: 'the loss of the newest versions',
     found: /was answered with version \d+, but version \d+ is stored/,
     after: ({ main }, stores) =>
       spoilt(stores, main.instance, { head: (head) => ({ ...head, version: head.version - 5 }) }),

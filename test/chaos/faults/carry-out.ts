@@ -23,7 +23,7 @@ export type Errand = {
 export type Patience = {
   /** Whether to retry after an outcome. */
   readonly isAgain: (outcome: Outcome) => boolean;
-  /** Time after the first attempt from which no further retry is scheduled, in ms. */
+  /** Time after the first attempt until which retries are scheduled, in ms. */
   readonly msMax: number;
   /** Pause between attempts, in ms. */
   readonly pauseMs: number;

@@ -1,7 +1,7 @@
 import { type Call, hasHappened, isWrite } from '#test/chaos/load/call-log';
 import { EtagBook } from '#test/simulation/stored/version-index';
 
-/** An ETag is searched in this number of versions more than the instance has writes. */
+/** The search for an ETag covers one version per write, and this number of further versions. */
 const SLACK = 8;
 
 /** Index of the calls on one instance. */
@@ -38,7 +38,7 @@ export class InstanceCalls {
     );
   }
 
-  /** Version in the answer; undefined if the answer has no ETag, or an ETag of no version. */
+  /** Version in the answer; undefined without an ETag, or if the ETag matches no version. */
   versionOf({ id }: Call): number | undefined {
     return this.#versions.get(id);
   }

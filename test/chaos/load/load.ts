@@ -18,7 +18,10 @@ const RETRY_PAUSE_MS = 500;
 /** Maximum calls in flight. Further calls are not sent. */
 const IN_FLIGHT_MAX = 8_000;
 
-/** Maximum repeated picks if an instance has a call in flight, as most agents call one by one. */
+/**
+ * How often another instance is picked if the picked instance has a call in flight. Most agents
+ * make one call at a time.
+ */
 const PICKS = 4;
 
 /** Share of calls on deleted instances. */

@@ -20,7 +20,7 @@ export class RecordedFile {
     this.#since.push(change);
   }
 
-  /** Start position of a sync: the changes before are durable when the sync ends. */
+  /** Start position of a sync. The changes before this position are durable when the sync ends. */
   get place(): number {
     return this.#synced + this.#since.length;
   }
@@ -69,7 +69,7 @@ class SectorGroups {
     this.#bytes = SECTOR_BYTES * survival.together;
   }
 
-  /** Counts a change in each group that it touches. Call for all changes before `apply`. */
+  /** Counts a change in the groups that it touches. All changes are counted before `apply`. */
   count(change: Change, end: number): void {
     for (const [group] of this.#pieces(change, end)) {
       this.#changes.set(group, (this.#changes.get(group) ?? 0) + 1);

@@ -8,7 +8,7 @@ export type Cell<Key extends RowKey, Row> = {
   readonly row: Row;
 };
 
-/** Keys from `from` up to, not including, `below`; either bound may be absent. */
+/** Keys in [`from`, `below`). A missing bound does not limit the range. */
 export type KeyRange<Key extends RowKey> = {
   readonly from?: Key | undefined;
   readonly below?: Key | undefined;

@@ -6,7 +6,7 @@ import { Replicas } from '#test/simulation/stored/replicas';
 import { World } from '#test/simulation/world';
 import { instanceStoreContract } from '#test/storage/contracts/instance-store';
 
-/** Opens an instance store in a simulation that advances during each call. */
+/** Opens a simulated instance store. Simulated time advances during each call. */
 async function open(): Promise<InstanceStore> {
   const world = new World(1);
   const nothing = (): void => undefined;

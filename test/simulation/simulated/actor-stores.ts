@@ -33,7 +33,7 @@ export type CheckpointFlaws = TableFlaws & {
   readonly isUnconfirmed?: boolean;
   /** Acknowledges early answers before they are stored. */
   readonly isAnswerUnconfirmed?: boolean;
-  /** Drops the call ids of a stored head. */
+  /** Reads heads without their call ids. */
   readonly isCallsForgotten?: boolean;
 };
 

@@ -134,7 +134,7 @@ export class SimulatedCluster {
     this.network.faults = network;
   }
 
-  /** Ends every fault: resumes, restarts and reconnects all processes. */
+  /** Ends every fault. Resumes and reconnects all processes, and starts stopped processes. */
   heal(): void {
     this.world.note('all faults end');
     this.store.faults = NO_STORE_FAULTS;

@@ -16,8 +16,8 @@ const PROBE_MS_MAX = 1_000;
 const STARTUP_GRACE_MS = 1_500;
 
 /**
- * Memory bounds. The memory fits all idle actors, but the early rows of little more than one
- * instance. The bound of early rows in production is ten thousand times higher.
+ * Memory bounds: enough memory for all idle actors, but for the early rows of little more than one
+ * instance. In production, the bound of early rows is ten thousand times higher.
  */
 const MEMORY = { memoryBytesMax: 64 * 1_024 * 1_024, earlyRowsBytesMax: 16 * 1_024 };
 

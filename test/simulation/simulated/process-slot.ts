@@ -76,7 +76,7 @@ export class ProcessSlot<Running extends NodeProcess = NodeProcess> {
     });
   }
 
-  /** Waits for a pending restart, then stops the process cleanly. No next process starts. */
+  /** Waits for a pending restart, then stops the process cleanly. Starts no further process. */
   async stop(): Promise<void> {
     const { world } = this.#ports;
     while (this.#isStopping) await world.sleep(100);

@@ -56,7 +56,7 @@ export class SimulatedProcess {
     return randomnessOf(this.random);
   }
 
-  /** Delivers an event now; after the resume if paused; never if dead. */
+  /** Delivers an event. A paused process receives the event after the resume, a dead one never. */
   deliver(task: () => void): void {
     if (this.#condition === 'running') task();
     else if (this.#condition === 'paused') this.#waiting.push(task);

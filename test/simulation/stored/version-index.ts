@@ -9,7 +9,7 @@ export class Violation extends Error {
   override readonly name = 'Violation';
 }
 
-/** An ETag is searched in this number of versions more than the instance has writes. */
+/** The search for an ETag covers one version per write, and this number of further versions. */
 const SLACK = 8;
 
 /** Whether a call changes an instance if applied. */
