@@ -175,7 +175,7 @@ checks('find any trace of an instance after its delete', () => {
   const head = back.store().tables.head(INSTANCE);
   const { id } = back.remove();
   if (head !== undefined) back.tables.putHead(INSTANCE, { ...head, version: head.version + 1 });
-  assert.match(back.violation(), new RegExp(`call ${id} deleted it`));
+  assert.match(back.violation(), new RegExp(`call ${id} deleted the instance`));
 });
 
 checks('find a deleted instance that no call deleted', () => {
