@@ -6,8 +6,8 @@ import { newReport } from '#identity/report';
 import type { State } from '#identity/state';
 
 /*
- * Benchmark of one cycle: the model alone, the model with the public answer, and the answer as JSON
- * bytes.
+ * Benchmark of one cycle in three variants: the model alone, the model and the public answer, and
+ * the model and the public answer as JSON bytes.
  * Run: node bench/advance.ts
  */
 
@@ -28,7 +28,10 @@ function drawer(seed: number): () => number {
   };
 }
 
-/** Mostly typical observations, with an occasional surprise or stress reading, 20 to 60 s apart. */
+/**
+ * Draws observations 20 to 60 s apart. Signals are near the home strength of the mode; every tenth
+ * signal, on average, is uniform and causes surprise or stress.
+ */
 function drawSteps(homes: readonly (readonly number[])[]): Step[] {
   const draw = drawer(7);
   return Array.from({ length: CYCLES_PER_ROUND }, () => {

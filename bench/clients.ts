@@ -1,7 +1,8 @@
 /**
  * Overhead of the TypeScript client over a bare `fetch`, with 64 calls in flight. Client and
- * `fetch` take turns on one service. Also compares the buffer's observations per second with single
- * calls. Every full run replaces its section in bench/AGAINST.md.
+ * `fetch` take turns on one service. Also compares observations per second through the buffer with
+ * observations per second in single calls. A run without `--quick` replaces the section "TypeScript
+ * client" in bench/AGAINST.md.
  *
  *   node bench/clients.ts [--quick]
  */
@@ -17,13 +18,13 @@ import { IdentityEngine, ObservationBuffer } from '#clients/typescript/src/ident
 /** Calls in flight. */
 const CALLS_IN_FLIGHT = 64;
 
-/** Maximum time of a call through the client, as a multiple of a bare call. */
+/** Maximum ratio of the times per call: client divided by bare `fetch`. */
 const OVERHEAD_MAX = 1.3;
 
-/** Minimum throughput of the buffer, as a multiple of single calls. */
+/** Minimum ratio of observations per second: buffer divided by single calls. */
 const BUFFER_GAIN_MIN = 5;
 
-/** Age of the first timestamp in ms, so that observations 1 s apart never lie in the future. */
+/** Age of the first timestamp in ms. Later timestamps are 1 s apart and never reach the future. */
 const PAST_MS = 60 * 86_400_000;
 
 const FULL = { pairs: 12, runMs: 2_000, warmUpMs: 3_000 };
@@ -99,7 +100,7 @@ async function ratiosOf(
   return { time, cpu };
 }
 
-/** The same calls with a bare `fetch`. */
+/** Makes the calls of `clientCalls` with a bare `fetch`. */
 function bareCalls(base: string, key: string, fleet: Fleet): { snapshot: Make; process: Make } {
   const authorization = `Bearer ${key}`;
   const read = async (response: Response) => {
@@ -187,8 +188,8 @@ const circumstances = await describeRun({
 });
 const tables = await measured(values.quick ? QUICK : FULL);
 const about =
-  `A process has ${CALLS_IN_FLIGHT} calls to a standalone service in flight. The ratios are calls ` +
-  'through the client divided by a bare `fetch` with the same key, body and parsing.';
+  `A process has ${CALLS_IN_FLIGHT} calls to a standalone service in flight. Each ratio compares ` +
+  'a call through the client with a bare `fetch` that has the same key, body and parsing.';
 const heading = {
   title: 'TypeScript client',
   about,

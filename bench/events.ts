@@ -1,6 +1,7 @@
 /**
- * Cost of open event streams: observation throughput with and without 1,000 idle streams, in turns
- * on two services, and memory per stream. Every full run replaces its section in bench/AGAINST.md.
+ * Cost of open event streams: observation throughput of two services, one of which has 1,000 idle
+ * streams, and memory per stream. A run without `--quick` replaces the section "Open event streams"
+ * in bench/AGAINST.md.
  *
  *   node bench/events.ts [--quick]
  */
@@ -21,13 +22,13 @@ import { findWrk } from '#bench/processes/tool-path';
 import { AGAINST_PAGE, keepSection, reportSection } from '#bench/report-page';
 import { tableOf, verdict } from '#bench/report-table';
 
-/** Idle streams. Source: the project's target. */
+/** Number of idle streams. Source: the project's target. */
 const STREAMS = 1_000;
 
-/** Connections that load the service. */
+/** Number of connections that load a service. */
 const CONNECTIONS = 64;
 
-/** Minimum median ratio of requests per second. Source: the project's target. */
+/** Minimum median of the ratios of requests per second. Source: the project's target. */
 const RATIO_MIN = 0.95;
 
 /** Maximum memory of one stream, in bytes. Source: the project's target. */
@@ -173,8 +174,9 @@ const circumstances = await describeRun({
 });
 const tables = await measured(wrk, values.quick ? QUICK : FULL);
 const about =
-  'Two services get load from 64 connections. In turn, each service also has 1,000 idle streams ' +
-  'of other accounts open. The ratios are a run with streams divided by a run without streams.';
+  'Two services get load from 64 connections. One service also has 1,000 open idle streams of ' +
+  'other accounts; the other service has the streams in the second half of the pairs. Each ratio ' +
+  'divides a run with streams by a run without streams.';
 const heading = {
   title: 'Open event streams',
   about,

@@ -1,7 +1,7 @@
 /**
  * Scale run of one SQLite file: a million instances with ten million observations. Measures history
  * pages, starts after a clean stop and after a crash, bytes per table, and the journal's size under
- * a steady load. A full run replaces its section in bench/SCALE.md.
+ * a steady load. A run of full size replaces the section "One large file" in bench/SCALE.md.
  *
  *   node bench/one-file.ts [--quick] [--instances 1000000] [--rate 1000] [--seconds 300]
  *     [--memory 20000]

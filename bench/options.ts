@@ -29,7 +29,7 @@ export type Options = {
   readonly checkpointS: number;
   /** Whether to wait for the last checkpoints before the next server gets load. */
   readonly isDrained: boolean;
-  /** Seconds of initial load, for each number of connections. */
+  /** Seconds of initial load for Cassandra's JIT compilers, for each number of connections. */
   readonly compileS: number;
   readonly journalSlots: number;
 };
@@ -37,7 +37,7 @@ export type Options = {
 // Five rounds: a single disturbed round does not change the median. 45 s idle: call ids expire
 // after 20 s, and the run waits for pending checkpoints. 200,000 slots: the project's target. 90 s
 // per connection count: under durable load, JIT compilers take a third of Cassandra's CPU after 22
-// s and a hundredth after 150 s. The limiter gets 90 s, without a measurement of its compilers.
+// s and a hundredth after 150 s. The limiter also gets 90 s; its JIT compilation was not measured.
 const FULL = {
   rounds: 5,
   secondsPerRun: 4,

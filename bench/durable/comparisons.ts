@@ -6,7 +6,7 @@ import type { PostgresLabel } from '#bench/references/start-postgres';
 /** A durable service in a comparison, with labels for calls with and without idempotency keys. */
 export type DurableEntrant = {
   readonly label: Label & Part;
-  /** Label for the same processes and instances if each call has a new key. */
+  /** Label for calls with a new idempotency key each, on the same processes and instances. */
   readonly keyedLabel?: Label & Part;
   readonly store: OnCassandra | 'sqlite';
 };
@@ -57,8 +57,8 @@ const COMPARISONS: readonly DurableComparison[] = [
 ];
 
 /**
- * Comparisons of a run with the selected servers. Each comparison includes (c). If only references
- * are selected, they are measured once.
+ * Comparisons with the selected servers. A comparison without a selected service is left out,
+ * unless it is the first with a selected reference that no other comparison measures.
  */
 export function comparisonsOf({ parts }: Pick<Options, 'parts'>): DurableComparison[] {
   const wanted = COMPARISONS.map((comparison) => ({
@@ -76,7 +76,7 @@ export function comparisonsOf({ parts }: Pick<Options, 'parts'>): DurableCompari
   return measured;
 }
 
-/** Whether a comparison needs a Cassandra. */
+/** Whether a comparison needs Cassandra. */
 export function isOnCassandra({ services }: Pick<DurableComparison, 'services'>): boolean {
   return services.some(({ store }) => store !== 'sqlite');
 }

@@ -14,11 +14,13 @@ const INTO_ONE_FILE = ` AND compaction = {'class': 'SizeTieredCompactionStrategy
 /** Maximum wait for compaction, in ms. Cassandra schedules compactions once a minute. */
 const COMPACTED_MS_MAX = 180_000;
 
-/** Interval between file checks in ms, and the number of equal checks that prove the files idle. */
-const LOOK_EVERY_MS = 2_000;
-const LOOKS_ALIKE = 3;
+/** Interval between two checks of the file sizes, in ms. */
+const CHECK_INTERVAL_MS = 2_000;
 
-/** A keyspace, and its server's data folder. */
+/** Number of consecutive checks without a change after which the files are idle. */
+const UNCHANGED_CHECKS = 3;
+
+/** A keyspace and the data folder of its Cassandra server. */
 export type KeyspaceFiles = {
   readonly address: string;
   readonly dataFolder: string;
@@ -38,11 +40,11 @@ export async function diskBytes(where: KeyspaceFiles): Promise<Map<string, numbe
   await flushTables(session, names, INTO_ONE_FILE);
   const deadlineMs = performance.now() + COMPACTED_MS_MAX;
   let files = await filesIn(folder);
-  for (let alike = 0; alike < LOOKS_ALIKE; ) {
+  for (let unchanged = 0; unchanged < UNCHANGED_CHECKS; ) {
     if (performance.now() > deadlineMs) break;
-    await sleep(LOOK_EVERY_MS);
+    await sleep(CHECK_INTERVAL_MS);
     const later = await filesIn(folder);
-    alike = isAtRest(files, later) ? alike + 1 : 0;
+    unchanged = isAtRest(files, later) ? unchanged + 1 : 0;
     files = later;
   }
   return new Map([...files].map(([table, { bytes }]) => [table, bytes]));
@@ -58,7 +60,7 @@ function isAtRest(
   );
 }
 
-/** Files of each table. A table's folder name is the table name and an id. */
+/** Reads the files of each table. Cassandra names the folder of a table `<table>-<id>`. */
 async function filesIn(folder: string): Promise<Map<string, TableFiles>> {
   const found = new Map<string, TableFiles>();
   for (const name of await readdir(folder)) {
@@ -73,7 +75,7 @@ async function filesIn(folder: string): Promise<Map<string, TableFiles>> {
   return found;
 }
 
-/** Size of a file; compaction may remove the file meanwhile. */
+/** Size of a file in bytes; 0 if compaction has removed the file. */
 async function sizeOf(path: string): Promise<number> {
   return (await stat(path).catch(() => undefined))?.size ?? 0;
 }

@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { CassandraSession } from '#storage/cassandra/session';
 import { changeSchema } from '#test/storage/cassandra/scratch-keyspace';
 
-/** Flush period of a table, in ms: short, so that a run need not wait. */
+/** Flush period of a table, in ms: short, so that a run waits only seconds. */
 const FLUSH_PERIOD_MS = 1_000;
 
 /**
  * Flushes tables to disk by setting their flush period, without Cassandra's own tools. The period
- * stays set. `more` is a further table option, set in the same statement.
+ * stays set. `more` is CQL text with further table options, such as ` AND compaction = {…}`.
  */
 export async function flushTables(
   session: CassandraSession,
@@ -21,7 +21,7 @@ export async function flushTables(
   await sleep(3 * FLUSH_PERIOD_MS);
 }
 
-/** Resets the flush period of tables, so that only a full memtable is flushed. */
+/** Disables the flush period of tables. Cassandra then flushes only full memtables. */
 export async function keepInMemory(
   session: CassandraSession,
   tables: readonly string[],

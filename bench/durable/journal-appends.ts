@@ -12,11 +12,11 @@ import { openMigratedKeyspace } from '#test/storage/cassandra/migrated-keyspace'
 const GROUP_BYTES = 40 * 120;
 /** Minimum number of slots between moves of the low-water mark (architecture 3.1). */
 const TRUNCATION_SLOTS_MIN = 1_000;
-/** Newest slots, which a journal keeps until their records have checkpoints. */
+/** Number of newest slots that stay, because their records have no checkpoint yet. */
 const KEPT_SLOTS = 1_000;
 const ROUNDS = 20;
 const APPENDS_PER_ROUND = 100;
-/** Uncounted appends, which warm up server and driver. */
+/** Number of unmeasured appends that warm up server and driver. */
 const WARM_UP_APPENDS = 2_000;
 
 /**

@@ -66,7 +66,7 @@ type StartedStore = {
 /** Servers of a durable service, one per label. */
 type Started = Pick<StartedStore, 'readBytes'> & { readonly servers: readonly Server[] };
 
-/** Cassandra of a comparison, and its data folder. */
+/** Cassandra server of a comparison, and the data folder of the server. */
 type Cassandra = Pick<DurableStores, 'cassandra'> & { readonly dataFolder: string };
 
 /**
@@ -129,7 +129,7 @@ async function startStore(
   return { cassandra, dataFolder: join(folder, 'state', 'data') };
 }
 
-/** Starts a service and creates its instances. */
+/** Starts a service and creates its instances. Returns one server per selected label. */
 async function startEntrant(
   opening: AsyncDisposableStack,
   cassandra: Cassandra | undefined,
@@ -164,7 +164,7 @@ async function startedOnCassandra(
   { options, print }: Bench,
   { engines = options.engines, keyspace }: OnCassandra,
 ): Promise<StartedStore> {
-  assert(stores !== undefined, 'Cassandra starts before a service that uses Cassandra');
+  assert(stores !== undefined, 'Cassandra must be started before a service on Cassandra');
   const { cassandra, dataFolder } = stores;
   const logFolder = temporaryFolder();
   const nats = opening.use(await startNats({ folder: join(logFolder, 'nats'), logFolder, print }));
@@ -204,7 +204,7 @@ async function countsOf({ servers, readBytes }: Started) {
   return { labels, readBytes, observations: advanced, keyed: server?.plan.keyedAnswers ?? 0 };
 }
 
-/** Captures a process answer for reference (c), which has no model. */
+/** Captures the answer that reference (c) sends, because (c) has no model. */
 async function answerOfStandalone(folder: string): Promise<CapturedAnswer> {
   await using service = await startStandalone();
   const server = await prepareService('s', service, folder, { instanceCount: 1 });

@@ -26,7 +26,7 @@ const { values } = parseArgs({
   options: {
     connections: { type: 'string', default: '256' },
     seconds: { type: 'string', default: '10' },
-    // Time for JIT compilation and for checkpoints, which are up to two minutes late.
+    // Time until JIT compilation has ended and checkpoints run: checkpoints lag up to two minutes.
     'lead-in': { type: 'string', default: '125' },
     /** Sends a new idempotency key with every call. */
     keyed: { type: 'boolean', default: false },

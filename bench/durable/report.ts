@@ -62,7 +62,8 @@ function roundsOf(
 }
 
 /**
- * Tables whose rows grow with observations. All other tables have a constant, small number of rows.
+ * Tables with a column in the report. Their size grows with the number of observations. `answers`
+ * has a separate column. All other tables are small and share the column `others`.
  */
 const TABLES = ['heads', 'history', 'drift', 'journal'] as const;
 

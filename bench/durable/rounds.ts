@@ -5,7 +5,7 @@ import type { Options } from '#bench/options';
 import type { Label, Server } from '#bench/processes/servers';
 import { orderOf, type Rounds } from '#bench/rounds';
 
-/** Connections of the durable comparison. Source: the project's targets. */
+/** Numbers of connections in the durable comparison. Source: the project's targets. */
 export const DURABLE_CONNECTIONS = [64, 256] as const;
 
 /** Results of a server's turn, by number of connections. */
@@ -90,7 +90,7 @@ async function warmUpCassandra(
 }
 
 /**
- * Loads a server until all instances are observed: caches are full and every row was updated once.
+ * Loads a server until all instances are observed: caches are full and every row was updated.
  */
 async function observeAll(
   server: Server,
@@ -107,7 +107,7 @@ async function observeAll(
   }
 }
 
-/** Resolves when the service has no pending checkpoints; at once for references. */
+/** Resolves when the service has no pending checkpoints; immediately for references. */
 async function whenStored(server: Server, print: (line: string) => void): Promise<void> {
   const { service, isCheckpointing = false } = server;
   if (service === undefined || !isCheckpointing) return;

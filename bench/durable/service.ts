@@ -16,7 +16,7 @@ import { startCassandra } from '#deploy/local/servers/cassandra-server';
 import type { LocalServer } from '#deploy/local/servers/local-server';
 import { startNats } from '#deploy/local/servers/nats-server';
 
-/** Shards of a durable service, as in the local cluster: 10 to 40 per engine. */
+/** Number of shards of a durable service: the default of the local cluster. */
 export const SHARDS = 64;
 
 /** Default keyspace of the service's configuration. */
@@ -25,17 +25,17 @@ export const KEYSPACE = 'identity_engine';
 /** Limiter timeout, as in the local cluster: all processes share two cores and answer slowly. */
 const LIMITER_TIMEOUT_MS = '1000';
 
-/** The process listens on a free port and announces the port to other nodes. */
+/** Listen address with a free port, which the process announces to other nodes. */
 const ANY_PORT = '127.0.0.1:0';
 
-/** Processes of a durable service, and the folder of their servers. */
+/** Parameters of `startDurable`. */
 export type DurablePlan = {
   readonly engines: number;
   /** Folder that only this service uses. */
   readonly folder: string;
   /** Node arguments for engines and edge, used for profiling. */
   readonly nodeArgs?: readonly string[];
-  /** Running servers to use, which outlive the service. By default, the service starts its own. */
+  /** Running servers, which outlive the service. By default, `startDurable` starts both servers. */
   readonly stores?: Omit<DurableStores, typeof Symbol.asyncDispose>;
   /** Keyspace of the tables; `identity_engine` by default. */
   readonly keyspace?: string;
@@ -57,7 +57,8 @@ export type DurableService = Service & {
   readonly keyspace: string;
   /**
    * Restarts an ended engine with the same name and metrics port. Appends `nodeArgs` to the plan's
-   * Node arguments. Returns the process at once; the process ends with the service.
+   * Node arguments. Returns the process before the engine is ready. The process ends with the
+   * service.
    */
   readonly startAgain: (engine: number, nodeArgs?: readonly string[]) => Child;
 };
@@ -130,7 +131,8 @@ export async function startStores({
 }
 
 /**
- * Creates the tables. Returns the variables that locate the servers for the service's processes.
+ * Creates the tables. Returns environment variables with which the service's processes find the
+ * servers.
  */
 export async function migrated(
   { cassandra, nats }: Pick<DurableStores, 'cassandra' | 'nats'>,
@@ -153,7 +155,7 @@ export async function migrated(
   return variables;
 }
 
-/** Variables of a limiter; `port` is the admin port for accounts. */
+/** Environment variables of a limiter. The limiter serves the admin API on `port`. */
 export function limiterVariables(shared: Variables, port: number, listen = ANY_PORT): Variables {
   return {
     ...shared,
@@ -164,7 +166,7 @@ export function limiterVariables(shared: Variables, port: number, listen = ANY_P
   };
 }
 
-/** Starts a process and adds it to the stack; resolves when the process is ready. */
+/** Starts a process, adds the process to `opening`, and resolves when the process is ready. */
 export async function startProcess(
   opening: AsyncDisposableStack,
   role: string,
@@ -177,7 +179,9 @@ export async function startProcess(
   return { child, metrics };
 }
 
-/** Resolves when the nodes at `metricsUrls` own every shard. Rejects if `witness` ends. */
+/**
+ * Resolves when the nodes at `metricsUrls` own every shard. Rejects if the process `witness` ends.
+ */
 export async function untilAllServed(
   witness: Child,
   metricsUrls: readonly string[],

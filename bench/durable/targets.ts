@@ -4,7 +4,7 @@ import { numberText, type Spread, spreadOf, spreadText } from '#bench/measures/s
 import type { Label } from '#bench/processes/servers';
 import type { TargetRow } from '#bench/report-table';
 
-/** Two servers whose throughputs are compared: `ours` divided by `theirs`. */
+/** Two servers whose throughputs are compared: throughput of `ours` divided by that of `theirs`. */
 type Compared = { readonly ours: Label; readonly theirs: Label; readonly connections: number };
 
 /** Minimum ratios. Source: the project's targets. */
@@ -41,7 +41,7 @@ const MORE_RATIOS: readonly Compared[] = [
 
 const LIMITERS_SHARE = "the limiter's share of the servers' CPU";
 
-/** Maximum cost of a service. Source: the project's targets. */
+/** Maximum latencies and CPU costs of a service. Source: the project's targets. */
 const LIMITS: readonly {
   label: Label;
   what: string;
@@ -60,7 +60,9 @@ const LIMITS: readonly {
   limit('e', 'p99', 64, 25, 'ms', p99Of),
 ];
 
-/** Targets, and the results of valid rounds. A ratio compares servers within the same round. */
+/**
+ * Targets beside the results of valid rounds. Each ratio compares two servers in the same round.
+ */
 export function durableTargets(rounds: readonly Round[]): TargetRow[] {
   const ratios = RATIOS.map((compared) => {
     const reached = ratioOf(rounds, compared);

@@ -8,7 +8,10 @@ export type BenchAccount = { readonly id: string; readonly keyDigest: string };
 /** Number of accounts created concurrently. */
 const AT_A_TIME = 32;
 
-/** Creates accounts with unreachable limits and an API key each, through a limiter's admin port. */
+/**
+ * Creates accounts through a limiter's admin port. Each account has one API key and limits that the
+ * load cannot reach.
+ */
 export async function createAccounts(count: number, adminPort: number): Promise<BenchAccount[]> {
   const made: BenchAccount[] = [];
   let started = 0;

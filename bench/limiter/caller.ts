@@ -1,6 +1,6 @@
 /**
- * Caller process of the limiter benchmark. On the parent's request, asks a decider for decisions.
- * Exits when the parent exits.
+ * Caller process of the limiter benchmark. Requests decisions from a decider when the parent
+ * process asks for a load. Exits when the parent exits.
  */
 import { readFile } from 'node:fs/promises';
 import { createClient } from '@redis/client';

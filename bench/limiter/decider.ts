@@ -4,7 +4,7 @@ import type { DeciderLabel, DecisionResult } from '#bench/limiter/findings';
 import type { LoadRun } from '#bench/limiter/load';
 import { cpuMicros, type Measured } from '#bench/measures/cpu-time';
 
-/** A server that decides calls (limiter or Redis), and its address. */
+/** A server that decides calls (limiter or Redis), and the accounts to decide about. */
 export type DeciderPlan = {
   readonly label: DeciderLabel;
   readonly target: Target;
@@ -13,7 +13,7 @@ export type DeciderPlan = {
   readonly processes: readonly Measured[];
 };
 
-/** Number of caller processes: a single caller and the server would wait for each other. */
+/** Number of caller processes. With one caller, caller and server would be idle in turns. */
 const CALLER_PROCESSES = 2;
 
 /** Minimum share of an open load that callers must send on time. */
@@ -43,7 +43,7 @@ export class Decider implements AsyncDisposable {
     return new Decider(plan, callers);
   }
 
-  /** Loads the server from all callers; each sends its part of `run`. */
+  /** Loads the server from all callers. Each caller sends an equal part of `run`. */
   async load(run: LoadRun): Promise<DecisionResult> {
     const before = await this.#cpu();
     const part = partOf(run, this.#callers.length);

@@ -10,7 +10,7 @@ export type Target =
   | { readonly kind: 'meter'; readonly cycles: number }
   | { readonly kind: 'redis' };
 
-/** The decider, and the accounts to decide about. */
+/** A decider, its address, and the accounts to decide about. */
 type Asked = {
   readonly target: Target;
   readonly address: string;
@@ -25,7 +25,7 @@ export type CallerRequest =
 /** Result of a load, and the CPU time of the caller. */
 export type CallerResult = LoadResult & { readonly cpuMicros: number };
 
-/** A process that asks a decider for decisions, until disposed or until this process ends. */
+/** A child process that loads a decider. It ends when disposed or when this process ends. */
 export class DecisionCaller implements AsyncDisposable {
   readonly #process: ChildProcess;
   readonly #ended: Promise<unknown>;
@@ -35,7 +35,7 @@ export class DecisionCaller implements AsyncDisposable {
     this.#ended = once(process, 'exit').then(() => ({ error: 'the caller has ended' }));
   }
 
-  /** Starts the process and connects the process to the decider. */
+  /** Starts the child process and connects the child to the decider. */
   static async start(
     target: Target,
     address: string,

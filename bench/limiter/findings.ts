@@ -1,10 +1,10 @@
 import type { LoadRun } from '#bench/limiter/load';
 import type { CpuCost } from '#bench/load/wrk';
 
-/** Deciders, by their letters in the report. */
+/** Labels of the deciders in the report. */
 export const DECIDERS = ['l', 'r', 'redis'] as const;
 
-/** Letter of a decider. */
+/** Label of one decider. */
 export type DeciderLabel = (typeof DECIDERS)[number];
 
 /** Title of each decider. */
@@ -17,8 +17,9 @@ export const DECIDER_TITLES: Readonly<Record<DeciderLabel, string>> = {
 /** Result of a decider's load; void if `problem` is set. */
 export type DecisionResult = {
   readonly decisionsPerS: number;
-  /** Percentiles and maximum come from the slower caller process. */
+  /** 50th percentile of the latency, in ms: the larger value of the caller processes. */
   readonly p50Ms: number;
+  /** 99th percentile of the latency, in ms: the larger value of the caller processes. */
   readonly p99Ms: number;
   readonly longestMs: number;
   readonly cpu: readonly CpuCost[];
@@ -32,7 +33,7 @@ export type LimiterFindings = {
   readonly isCompared: boolean;
 };
 
-/** A load in a round. */
+/** Result of one load on one decider in a round. */
 export type DecisionRow = {
   readonly label: DeciderLabel;
   readonly round: number;

@@ -19,12 +19,12 @@ const RATIO_MIN = 1.5;
 const P99_MS_MAX = 5;
 
 const NOTE =
-  'A durable limiter process owns every shard, on Cassandra and NATS. Two caller processes ask ' +
-  'about 1,000 accounts in turn. A decision is an `Admit`. Like edges, callers of (l) also send ' +
-  'a `Settle` and do not wait. All sides batch the messages of an event-loop turn into one ' +
-  'write. Redis syncs its append-only file every second; the limiter grants only durable ' +
-  "allowance. In the open model, latency counts from the due time and includes the caller's " +
-  'timer (1 ms).';
+  'A durable limiter process owns every shard, on Cassandra and NATS. Two caller processes ' +
+  'request decisions for 1,000 accounts in turn. A decision is an `Admit`. Like edges, callers ' +
+  'of (l) also send a `Settle` and do not wait for the answer. All sides batch the messages of ' +
+  'an event-loop turn into one write. Redis syncs its append-only file every second; the limiter ' +
+  'grants only durable allowance. In the open model, latency counts from the due time and ' +
+  "includes the caller's timer (1 ms).";
 
 /** Limiter targets and results; empty without findings. */
 export function limiterTargets(findings: LimiterFindings | undefined): TargetRow[] {
@@ -84,7 +84,7 @@ function closedTargets(rows: readonly DecisionRow[], load: string): TargetRow[] 
         .filter(({ round }) => round === ours.round)
         .map(({ result }) => ours.result.decisionsPerS / result.decisionsPerS),
     );
-    // Throughput if the limiter had a core of its own, without callers and store.
+    // Throughput of a limiter that has a core for itself, without callers and stores.
     const perCore = rowsOf(rows, label).map(({ result }) => 1e6 / limiterMicros(result));
     const perCoreTitle = `${label}: decisions per CPU second of the limiter, ${load}`;
     return [

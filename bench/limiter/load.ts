@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { latenciesOf } from '#bench/scale/rates/latencies';
 
-/** Asks for a decision about an account number; resolves to true if granted. */
+/** Requests a decision about an account, given by its number; resolves to true if granted. */
 export type Decide = (account: number) => Promise<boolean>;
 
 /** Load model of the callers: closed (each answer starts the next call) or open (fixed rate). */
@@ -26,10 +26,10 @@ export type LoadResult = {
 /** Interval between checks for due calls of an open load, in ms: the shortest timer. */
 const TICK_MS = 1;
 
-/** Pause in ms before the latencies are sorted, for pending settlements to be sent. */
+/** Pause in ms in which pending settlements are sent, before the latencies are sorted. */
 const LEFT_MS = 100;
 
-/** Asks for decisions about `accounts` accounts in turn, with the load model of `run`. */
+/** Requests decisions about `accounts` accounts in turn, with the load model of `run`. */
 export async function runLoad(decide: Decide, accounts: number, run: LoadRun): Promise<LoadResult> {
   const book = new Book(decide, accounts);
   const startedMs = performance.now();
@@ -51,8 +51,9 @@ async function closed(book: Book, { callers, seconds }: LoadRun & { kind: 'close
 }
 
 /**
- * Open load. Latency counts from the due time of a decision, so that a slow caller hides no
- * latency. Stores no promises: awaiting all promises at once would delay the caller.
+ * Open load: requests each decision when it is due. Latency counts from the due time, so that a
+ * slow caller hides no latency. Stores no promises: one `Promise.all` over all would delay the
+ * caller.
  */
 async function open(book: Book, { perSecond, seconds }: LoadRun & { kind: 'open' }) {
   const startedMs = performance.now();
@@ -76,7 +77,7 @@ async function open(book: Book, { perSecond, seconds }: LoadRun & { kind: 'open'
   });
 }
 
-/** Takes decisions and records latencies and outcomes. */
+/** Requests decisions and records latencies and outcomes. */
 class Book {
   readonly #decide: Decide;
   readonly #accounts: number;
@@ -91,7 +92,7 @@ class Book {
     this.#accounts = accounts;
   }
 
-  /** Asks for the next decision; never rejects. */
+  /** Requests the next decision. Latency counts from `sinceMs`. Never rejects. */
   async decide(sinceMs: number): Promise<void> {
     this.#account = (this.#account + 1) % this.#accounts;
     try {

@@ -14,8 +14,8 @@ const IN_FLIGHT = [64, 256] as const;
 const OPEN_PER_S = 10_000;
 
 /**
- * Measures a durable limiter and, if installed, Redis. They take turns, in a different order each
- * round. Returns undefined if the limiter part is not selected.
+ * Measures a durable limiter and, if installed, Redis. The deciders take turns, in a different
+ * order each round. Returns undefined if the limiter part is not selected.
  */
 export async function measureLimiter(
   redisProgram: string | undefined,

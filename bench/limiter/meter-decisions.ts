@@ -12,9 +12,9 @@ const TIMEOUT_MS = 1_000;
 const FIRST_CALL_ID = 2 ** 51 + Math.floor(Math.random() * 2 ** 50);
 
 /**
- * Asks the limiter at `address` for decisions as an edge does: an admission of `cycles` cycles,
- * then a settlement that is not awaited (no settlement for 0 cycles). A failed settlement fails the
- * next decision.
+ * Requests decisions from the limiter at `address` as an edge does: an admission of `cycles`
+ * cycles, then a settlement that is not awaited (no settlement for 0 cycles). A failed settlement
+ * fails the next decision.
  */
 export async function openMeterDecisions(
   address: string,

@@ -14,8 +14,8 @@ export type Redis = AsyncDisposable & {
 };
 
 /**
- * Starts the Redis `program` on loopback with a fresh folder. Its append-only file is synced every
- * second, the strictest setting in common use for a limiter.
+ * Starts the Redis `program` on loopback with a fresh folder. Redis syncs its append-only file
+ * every second, the strictest setting that is common for limiters.
  */
 export async function startRedis(program: string): Promise<Redis> {
   const [port = 0] = await freePorts(1);

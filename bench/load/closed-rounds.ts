@@ -3,10 +3,10 @@ import { numberText } from '#bench/measures/statistics';
 import type { Label } from '#bench/processes/servers';
 import { orderOf, type Rounds } from '#bench/rounds';
 
-/** Connections of the closed-model runs. Source: the project's targets. */
+/** Numbers of connections in the closed-model runs. Source: the project's targets. */
 export const CONNECTIONS = [64, 4] as const;
 
-/** Results of a round for every server, at the same number of connections. */
+/** Results of all servers in one round at one number of connections. */
 export type Round = {
   readonly connections: number;
   readonly results: ReadonlyMap<Label, ClosedResult>;

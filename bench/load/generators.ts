@@ -8,7 +8,7 @@ import { prepareService, type Server, startReference } from '#bench/processes/se
 import { startStandalone, startThreeProcesses } from '#bench/processes/service';
 import { temporaryFolder } from '#bench/processes/temporary-folder';
 
-/** Load generators; k6 only if the open model is selected. */
+/** Programs that generate load. `k6` is set only if the open model is selected. */
 export type Tools = { readonly wrk: string; readonly k6: string | undefined };
 
 /** Results of all load runs. */

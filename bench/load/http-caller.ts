@@ -9,10 +9,12 @@ const CALLS_IN_FLIGHT = 64;
 const CALL_MS_MAX = 15_000;
 
 /**
- * Attempts if the limiter is unavailable, and the pause between attempts in ms. Such a call has no
- * effect, so a retry is safe. Retries keep a short stall from aborting a long run.
+ * Maximum number of attempts while the limiter is unavailable. A refused call has no effect, so a
+ * retry is safe. Retries keep a short stall from aborting a long run.
  */
-const TRIES_MAX = 10;
+const ATTEMPTS_MAX = 10;
+
+/** Pause between two attempts, in ms. */
 const PAUSE_MS = 1_000;
 
 /** An HTTP call, relative to the caller's base address. */
@@ -40,10 +42,10 @@ export class HttpCaller {
    * Returns the body of a 2xx answer. Retries `limiter_unavailable`; throws for every other status.
    */
   async send(call: Call): Promise<unknown> {
-    for (let tries = 1; ; tries += 1) {
+    for (let attempt = 1; ; attempt += 1) {
       const { status, body } = await this.#answerTo(call);
       if (status >= 200 && status < 300) return JSON.parse(body);
-      if (!body.includes('limiter_unavailable') || tries === TRIES_MAX) {
+      if (!body.includes('limiter_unavailable') || attempt === ATTEMPTS_MAX) {
         throw new Error(`${call.method} ${call.path} answered ${status}: ${body}`);
       }
       await pause(PAUSE_MS);

@@ -1,21 +1,22 @@
 import { writeFile } from 'node:fs/promises';
 
 /**
- * Instances of a run in memory or on SQLite. With few instances, a stalled connection sends its
- * observation too late, after another connection has observed the same instance again. At 25,000
- * requests/s, 4,000 instances tolerate a stall of 160 ms; 1,000 instances (45 ms) were too few.
+ * Number of instances of a run in memory or on SQLite. With few instances, a stalled connection
+ * sends its observation too late, after another connection has observed the same instance again. At
+ * 25,000 requests/s, 4,000 instances tolerate a stall of 160 ms; 1,000 instances (45 ms) were too
+ * few.
  */
 export const INSTANCES = 4_000;
 
 /**
- * Instances of the durable comparison. At 256 connections, 744 answers lie between two observations
- * of an instance. No durable server here gives 744 answers within 45 ms.
+ * Number of instances of the durable comparison. At 256 connections, 744 answers lie between two
+ * observations of an instance. No durable server here gives 744 answers within 45 ms.
  */
 export const DURABLE_INSTANCES = 1_000;
 
 /**
- * Instances of the durable comparison with rare observations, which share little storage work.
- * Source: the project's targets.
+ * Number of instances of the durable comparison in which each instance is observed rarely, so that
+ * few observations share a checkpoint. Source: the project's targets.
  */
 export const MANY_INSTANCES = 50_000;
 
@@ -50,7 +51,7 @@ export class ObservationPlan {
     this.file = file;
   }
 
-  /** Creates a plan for these instances and writes its file to `folder` under the server's name. */
+  /** Creates a plan for these instances and writes the plan's file `<name>.txt` to `folder`. */
   static async write(options: {
     instances: readonly PlannedInstance[];
     key: string;

@@ -7,9 +7,9 @@ import { MODES } from '../../loadtest/k6/mix.ts';
 // The file open-model.ts runs this script and passes address, key, instances, times and rate.
 
 /** Maximum requests in flight. Beyond this, k6 drops iterations, which voids the row. */
-const UNDER_WAY_MAX = 300;
+const IN_FLIGHT_MAX = 300;
 
-/** Warm-up in s, excluded from the result: connections and JIT compilation. */
+/** Warm-up in s for connections and JIT compilation; excluded from the result. */
 const WARM_UP_S = 2;
 
 const address = __ENV['ADDRESS'] ?? '';
@@ -37,11 +37,11 @@ export const options: Options = {
       rate,
       timeUnit: '1s',
       duration: `${WARM_UP_S + seconds}s`,
-      preAllocatedVUs: UNDER_WAY_MAX,
-      maxVUs: UNDER_WAY_MAX,
+      preAllocatedVUs: IN_FLIGHT_MAX,
+      maxVUs: IN_FLIGHT_MAX,
     },
   },
-  // A threshold makes k6 record one phase separately.
+  // The threshold makes k6 record the measured phase separately.
   thresholds: { 'http_req_duration{phase:measured}': ['max>=0'] },
 };
 

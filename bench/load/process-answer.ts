@@ -39,7 +39,7 @@ export function at(value: unknown, path: readonly string[]): unknown {
   );
 }
 
-/** Checks the outline of a process answer; throws if a part is missing. */
+/** Checks that a process answer has the objects of `OBJECTS` and 7 modes; throws otherwise. */
 export function readProcessAnswer(body: unknown): ProcessAnswer {
   for (const path of OBJECTS) {
     if (!isObject(at(body, path))) throw new Error(`the process answer has no ${path.join('.')}`);

@@ -2,18 +2,23 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type CycleCount, readCycleCount } from '#bench/measures/cycle-count';
 import type { Server } from '#bench/processes/servers';
 
-/** Time without counted cycles after which aborted requests count as finished, in ms. */
+/** If the cycle counters do not change for this time in ms, all aborted requests have ended. */
 const QUIET_MS = 200;
 
-/** Maximum wait for `QUIET_MS`, in ms: enough for 256 requests on a busy disk. */
+/** Maximum wait in ms for unchanged counters: enough for 256 requests on a busy disk. */
 const QUIET_MS_MAX = 15_000;
 
-/** Answered requests of a load generator, and the maximum number of unanswered requests. */
-export type Sent = { readonly answered: number; readonly unanswered: number };
+/** Number of requests that a load generator has sent. */
+export type Sent = {
+  readonly answered: number;
+  /** Maximum number of requests without an answer. */
+  readonly unanswered: number;
+};
 
 /**
  * Runs a load and compares the answers with the service's cycle counter: one cycle per answer, no
- * throttled call. Returns a description of the problem, or undefined. References have no counter.
+ * throttled call. Unanswered requests may add cycles. Returns a description of the problem, or
+ * undefined. References have no counter and are not checked.
  */
 export async function problemOf(
   server: Server,

@@ -8,7 +8,7 @@ import { untilAnswered } from '#bench/processes/readiness';
 /** Milliseconds from the start of a command to its first answer to a process call. */
 export type ColdStart = { readonly command: string; readonly ms: readonly number[] };
 
-/** Measures cold starts of the standalone service, by Node directly and by `make run`. */
+/** Measures cold starts of the standalone service, started by Node directly and by `make run`. */
 export async function measureColdStart(
   times: number,
   print: (line: string) => void,
@@ -26,7 +26,8 @@ export async function measureColdStart(
 }
 
 /**
- * Whether `make run` would install dependencies first. The target assumes installed dependencies.
+ * Whether `make run` would install dependencies first. The project's target for a cold start
+ * assumes installed dependencies.
  */
 async function wouldInstall(): Promise<boolean> {
   const dryRun = { name: 'make', program: 'make', args: ['--dry-run', 'run'], env: environment() };
@@ -60,7 +61,7 @@ async function once(start: Start): Promise<number> {
     }),
   });
   await untilAnswered(child, async () => {
-    // The service prints its local account's API key when ready.
+    // When ready, the service prints the API key of its local account.
     const key = /svc_sk_\w{50}/.exec(child.output)?.[0];
     if (key === undefined) return undefined;
     using caller = new HttpCaller(`http://127.0.0.1:${api}`, key);

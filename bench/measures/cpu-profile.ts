@@ -28,7 +28,7 @@ export type FunctionTime = {
 
 type Node = CpuProfile['nodes'][number];
 
-/** Times of every sampled function. Recursive calls count once. */
+/** Times of every sampled function. The total time contains the time of recursive calls once. */
 export function functionTimes(profile: CpuProfile): FunctionTime[] {
   const selfOf = new Map<number, number>();
   for (const [i, id] of profile.samples.entries()) {

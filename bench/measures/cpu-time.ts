@@ -6,7 +6,7 @@ export type Measured = { readonly name: string; readonly pid: number };
 /** Clock ticks per second in /proc: USER_HZ, 100 on every Linux architecture that Node supports. */
 const TICKS_PER_SECOND = 100;
 
-/** Fields of /proc/<pid>/stat after the closing parenthesis of the program's name. Source: proc(5). */
+/** Indexes of the fields that follow the program's name in /proc/<pid>/stat. Source: proc(5). */
 const PARENT = 1;
 const UTIME = 11;
 const STIME = 12;
@@ -15,7 +15,7 @@ const CUTIME = 13;
 const CSTIME = 14;
 
 /**
- * CPU time used so far by a process and its descendants, in µs, in steps of 10 ms. Includes all
+ * CPU time used so far by a process and its direct children, in µs, in steps of 10 ms. Includes all
  * threads and ended children. Follows parent ids, because each process of a PostgreSQL server has
  * its own process group.
  */

@@ -4,11 +4,11 @@ import { withProgress } from '#bench/progress';
 
 /** Gauges of a service's nodes. A node updates its counts of actors and records once a second. */
 
-/** Maximum age of an actor gauge, in ms. Wait this long after a load before reading gauges. */
+/** Maximum age of a gauge, in ms. After a load, this file waits this long before reading gauges. */
 const COUNTED_MS = 1_100;
 
 /** Polling interval while waiting for zero, in ms. */
-const ASK_EVERY_MS = 250;
+const POLL_INTERVAL_MS = 250;
 
 /**
  * Maximum wait until all records are stored, in ms: two minutes of checkpoint delay, plus writing.
@@ -36,7 +36,7 @@ export async function unflushedRecords(metricsUrls: readonly string[]): Promise<
   return await countedRecords(metricsUrls);
 }
 
-/** Resolves when everything is checkpointed. Throws after four minutes. */
+/** Resolves when every record has a checkpoint. Throws after four minutes. */
 export function untilStored(
   metricsUrls: readonly string[],
   print: (line: string) => void,
@@ -62,7 +62,7 @@ export async function untilNone(
   await withProgress(line, print, async () => {
     for (; left > 0; left = await count()) {
       if (performance.now() > deadlineMs) throw new Error(`after ${msMax / 1_000} s, ${line()}`);
-      await sleep(ASK_EVERY_MS);
+      await sleep(POLL_INTERVAL_MS);
     }
   });
 }

@@ -7,8 +7,8 @@ import type { Server } from '#bench/processes/servers';
 const PAGE = 100;
 
 /**
- * Compares the sum of `cycle_count` over all listed instances with the service's cycle counter,
- * which checked every run. Throws if they differ.
+ * Compares the sum of `cycle_count` over all listed instances with the service's cycle counter.
+ * Throws if they differ. Each run has already compared its answers with the same counter.
  */
 export async function checkLedger(server: Server): Promise<void> {
   const { service } = server;
@@ -23,7 +23,7 @@ export async function checkLedger(server: Server): Promise<void> {
   const listed = sums.reduce((sum, cycles) => sum + cycles, 0);
   const { advanced } = await readCycleCount(service.metricsUrls);
   if (listed === advanced) return;
-  throw new Error(`(${server.label}) lists ${listed} cycles, but counted ${advanced}`);
+  throw new Error(`(${server.label}): the instances have ${listed} cycles, but the counter is ${advanced}`);
 }
 
 function cyclesOf(answer: unknown): number {

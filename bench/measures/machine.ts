@@ -5,10 +5,13 @@ import { promisify } from 'node:util';
 import { at } from '#bench/load/process-answer';
 import type { PostgresTools } from '#bench/references/postgres-server';
 
-/** A line of the report's head. */
+/** A line in the heading of a report. */
 export type Circumstance = { readonly name: string; readonly value: string };
 
-/** Machine, versions and time of a run. Call before the run starts processes. */
+/**
+ * Machine, versions and time of a run. Must be called before the run starts processes, because the
+ * result contains the load average.
+ */
 export async function describeRun(tools: {
   readonly wrk: string;
   readonly k6: string | undefined;

@@ -6,11 +6,15 @@ import { Inspector, type MemoryUse } from '#bench/measures/inspector';
 import { mebibytes } from '#bench/measures/statistics';
 import { startStandalone } from '#bench/processes/service';
 
-/** Instances created before the first measurement, so that its memory includes code and tables. */
+/** Number of instances before the first measurement, so that code and tables are in memory. */
 const WARM_UP_INSTANCES = 1_000;
 
-/** Number of instances, and seconds without requests until instances count as idle. */
-export type MemoryRun = { readonly instances: number; readonly idleS: number };
+/** Size of a memory measurement. */
+export type MemoryRun = {
+  readonly instances: number;
+  /** Seconds without requests before idle instances are measured. */
+  readonly idleS: number;
+};
 
 /** Memory at one stage of the run. */
 type MemoryStage = MemoryUse & {
@@ -25,15 +29,15 @@ export type MemoryResult = {
   readonly stages: readonly MemoryStage[];
   /** Number of instances in memory at the last stage. */
   readonly active: number;
-  /** Live bytes that another cycle adds to an idle instance: a history row. */
+  /** Live bytes of a history row, which one more cycle adds to an idle instance. */
   readonly bytesPerRow: number;
   /** Live bytes of an idle instance in memory, without its history row. */
   readonly bytesPerInstance: number;
 };
 
 /**
- * Measures the memory of instances in a standalone process. Creates instances, sends each two
- * observations, and measures after each step and a garbage collection. The second observation adds
+ * Measures the memory of instances in a standalone process. Creates instances and sends two
+ * observations to each. Collects garbage and measures after each step. The second observation adds
  * exactly one history row. `start` replaces the default in-memory service.
  */
 export async function measureMemory(

@@ -3,9 +3,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { metricsOf, sumOf } from '#bench/measures/cycle-count';
 
 /** Interval between readings, in ms. */
-const LOOK_EVERY_MS = 5_000;
+const READING_INTERVAL_MS = 5_000;
 
-/** State of a served SQLite file at a time. */
+/** State of a served SQLite file at one moment. */
 export type FileLook = {
   readonly walBytes: number;
   readonly journalRows: number;
@@ -28,7 +28,7 @@ export class FileWatch implements Disposable {
     this.#database = new DatabaseSync(file, { readOnly: true });
     // Ignore a failed reading: the service stops during the watch.
     const look = () => void this.#look().catch(() => undefined);
-    this.#timer = setInterval(look, LOOK_EVERY_MS);
+    this.#timer = setInterval(look, READING_INTERVAL_MS);
     look();
   }
 

@@ -12,33 +12,39 @@ import { sqliteListingStore } from '#storage/sqlite/listings';
 import { openServedFile } from '#storage/sqlite/open-file';
 import { sqliteShardStore } from '#storage/sqlite/shards';
 
-/** Concurrent writes: enough that the writer always has another transaction. */
+/** Number of concurrent writes: enough that a transaction always waits for the writer. */
 const WRITES_IN_FLIGHT = 8;
 
-/** A file created by the service, and the instances to add. */
+/** Parameters of `fillFile`. */
 export type Filling = {
+  /** SQLite file that the service has created. */
   readonly file: string;
   readonly accountId: string;
+  /** Number of instances to add. */
   readonly instances: number;
   readonly print: (line: string) => void;
 };
 
-/** Size of the idle file in bytes: with an account only, with instances, with observations. */
+/** Sizes of the idle file in bytes, and the durations of the writes. */
 export type FilledSizes = {
+  /** Size with one account and no instance. */
   readonly empty: number;
+  /** Size with instances but no observations. */
   readonly created: number;
+  /** Size with instances and observations. */
   readonly observed: number;
-  /** Seconds to write the instances, then the observations. */
+  /** Seconds to write the instances. */
   readonly createdS: number;
+  /** Seconds to write the observations. */
   readonly observedS: number;
 };
 
 type Stores = { readonly instances: InstanceStore; readonly listings: ListingStore };
 
 /**
- * Writes instances with histories through the storage ports, as the service's checkpoints do. A
- * write holds heads of one bucket: first all created heads with their listing entries, then all
- * heads with observations. No service may use the file meanwhile.
+ * Writes instances with histories through the storage ports, as the service's checkpoints do.
+ * First writes all heads without observations and their listing entries, then all heads with
+ * observations. One write contains heads of one bucket. No service may use the file meanwhile.
  */
 export async function fillFile(filling: Filling): Promise<FilledSizes> {
   const { file, accountId } = filling;
@@ -122,8 +128,8 @@ function gathering(database: SqliteDatabase): SqliteDatabase {
 }
 
 /**
- * Batches of instance numbers, ordered by their last number. A batch has one bucket and a
- * checkpoint's size.
+ * Groups instance numbers into batches of one bucket. Yields a batch when it has the size of a
+ * checkpoint, and the smaller batches at the end.
  */
 function* batches(
   count: number,

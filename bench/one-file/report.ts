@@ -8,7 +8,7 @@ import { latenciesOf, pageFigure } from '#bench/scale/rates/latencies';
 import { atMost, figure, type ScaleFigure } from '#bench/scale/scale-part';
 import { COLD_START_MS_MAX, INSTANCE_BYTES_MAX, takeOverMsMax } from '#bench/targets';
 
-/** Share of the load after which the journal is steady: a checkpoint is up to two minutes late. */
+/** Share of the load after which the journal is steady: checkpoints lag up to two minutes. */
 const STEADY_SHARE = 0.5;
 
 /** Report section of a run. */

@@ -6,8 +6,9 @@ import { at } from '#bench/load/process-answer';
 import { CYCLES_PER_MONTH, REQUESTS_PER_MINUTE } from '#bench/processes/service';
 import { adminClient } from '#ctl/admin-client';
 
-/** Maximum streams per key, and keys per account. Source: decision 244. */
+/** Maximum number of streams per API key. Source: decision 244. */
 const STREAMS_PER_KEY = 20;
+/** Maximum number of API keys per account. Source: decision 244. */
 const KEYS_PER_ACCOUNT = 5;
 
 /** Number of streams to open concurrently. */

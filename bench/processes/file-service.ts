@@ -11,7 +11,7 @@ export function fileVariables(file: string): Readonly<Record<string, string>> {
   return { SERVICE_STORAGE: 'sqlite', SERVICE_SQLITE_FILE: file };
 }
 
-/** Key of unused pages in the result of `fileBytes`. */
+/** Name under which `fileBytes` returns the bytes of unused pages. */
 const FREE = 'free pages';
 
 /** Bytes of each table, including indexes, and of unused pages. The file must be idle. */

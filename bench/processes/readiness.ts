@@ -4,12 +4,12 @@ import type { Child } from '#bench/processes/child';
 /** Maximum start time of a process, in ms; a start usually takes half a second. */
 const READY_MS_MAX = 20_000;
 
-/** Polling interval of a starting process, in ms: the resolution of the cold start. */
-const ASK_EVERY_MS = 5;
+/** Polling interval of a starting process, in ms: the resolution of measured start times. */
+const POLL_INTERVAL_MS = 5;
 
 /**
- * Polls until `ask` returns a value. A refused connection counts as not ready. Throws with the
- * process's last output if the process ends or takes too long.
+ * Polls until `ask` returns a value. If `ask` rejects, polls again. Throws with the process's last
+ * output if the process ends or does not answer within 20 s.
  */
 export async function untilAnswered<Answer>(
   child: Child,
@@ -20,7 +20,7 @@ export async function untilAnswered<Answer>(
     if (child.isEnded) throw new Error(`${child.name} ended:\n${child.output.trim()}`);
     const answer = await ask().catch(() => undefined);
     if (answer !== undefined) return answer;
-    await sleep(ASK_EVERY_MS);
+    await sleep(POLL_INTERVAL_MS);
   }
   throw new Error(
     `${child.name} did not answer within ${READY_MS_MAX / 1_000} s:\n${child.output.trim()}`,
