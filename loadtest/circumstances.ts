@@ -18,7 +18,10 @@ export type RunParts = {
   readonly notes: readonly string[];
 };
 
-/** Circumstances of a run for the report. Call before the load starts. */
+/**
+ * Circumstances of a run for the report. Must be called before the load starts, because the result
+ * contains the load average.
+ */
 export function circumstancesOf(
   demand: Demand,
   { target, scope, plan, keys, notes }: RunParts,

@@ -72,12 +72,12 @@ function checkAbovePlan(demand: Demand, { requestsPerMinute }: PlanLeft): Demand
   throw new BadRequest(`the key's plan admits ${requestsPerMinute} requests a minute, ${wanted}`);
 }
 
-/** Seconds of the run in its first minute: at most 60. */
+/** Number of seconds of the run in the first minute: at most 60. */
 function secondsOfMinute({ seconds }: Demand): number {
   return Math.min(60, seconds);
 }
 
-/** Plans for the two accounts of profile `limiter`: half the load of each account. */
+/** Limits for the two accounts of profile `limiter`: half of the load on each account. */
 export function limiterPlans(demand: Demand) {
   const { perS, seconds } = demand;
   const perMinute = Math.floor((perS / 2) * secondsOfMinute(demand) * 0.5);

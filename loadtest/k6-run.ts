@@ -12,7 +12,7 @@ import type { Metrics } from '#loadtest/k6/verdict';
 
 const SCRIPT = fileURLToPath(import.meta.resolve('#loadtest/k6/load.k6'));
 
-/** k6 exit codes with usable figures: all thresholds met, or some crossed. */
+/** Exit codes of k6 with usable figures: 0 (all thresholds met) and 99 (a threshold missed). */
 const HAS_FIGURES = new Set([0, 99]);
 
 /** Maximum number of distinct complaints shown during the load. The log has all complaints. */
@@ -66,7 +66,7 @@ export async function runK6(run: K6Run): Promise<K6Result> {
         K6_WEB_DASHBOARD_EXPORT: join(run.folder, FILES.page),
       }),
       stdio: ['ignore', 'pipe', 'pipe'],
-      // Own process group: this process forwards Ctrl-C once, so that k6 stops cleanly.
+      // Own process group: this process forwards only the first Ctrl-C, so that k6 stops cleanly.
       detached: true,
     },
   );

@@ -18,11 +18,11 @@ const Status = z.object({
   ),
 });
 
-/** Prints a load's progress, until disposed. */
+/** Prints the progress of a load and runs the planned actions, until disposed. */
 export type LoadClock = Disposable & {
-  /** Starts the clock. Call after setup. */
+  /** Starts the clock. Must be called after setup. */
   begin(): void;
-  /** Stops the clock. Call before teardown. */
+  /** Stops the clock. Must be called before teardown. */
   end(): void;
 };
 
@@ -38,7 +38,7 @@ export type Watch = {
 /** An action at the start of a phase. */
 export type PlannedAct = { readonly phase: string; readonly act: () => void };
 
-/** Creates a progress reporter; its clock starts with `begin`. */
+/** Creates a progress reporter. The clock of the reporter starts with `begin`. */
 export function watchLoad(watch: Watch): LoadClock {
   const phases = phasesOf(watch.demand);
   const ending = new DisposableStack();

@@ -18,8 +18,8 @@ import { sendLoad } from '#loadtest/sent-load';
 import { findTarget, lookAtPlan, type PlanLeft, type Target } from '#loadtest/target';
 
 /**
- * Creates the folder of a run below `given`, else below the user's state folder. The folder's name
- * is time and profile.
+ * Creates the folder of a run in the folder `given`; by default, in the user's state folder. The
+ * name of the new folder consists of time and profile.
  */
 async function openResultsFolder(
   given: string | undefined,
@@ -90,7 +90,7 @@ async function run(options: Options): Promise<number> {
   return verdict.outcome === 'kept' ? 0 : 1;
 }
 
-/** Objectives' scope. `limits` are the limits of created accounts; undefined for the key's plan. */
+/** Scope of the objectives. `limits` are limits of created accounts; default: the key's plan. */
 function scopeOf(
   demand: Demand,
   plan: PlanLeft,

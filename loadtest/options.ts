@@ -3,8 +3,9 @@ import { isProfileName, PROFILES, type ProfileName } from '#loadtest/k6/profile'
 /** Parsed variables of `make load`. */
 export type Options = {
   readonly name: ProfileName;
-  /** Requests per second, and seconds; undefined for the profile's default. */
+  /** Requests per second; undefined for the profile's default. */
   readonly perS: number | undefined;
+  /** Duration in seconds; undefined for the profile's default. */
   readonly seconds: number | undefined;
   /** Target address; undefined for the local cluster. */
   readonly address: { readonly baseUrl: string; readonly apiKey: string } | undefined;
@@ -81,7 +82,7 @@ function addressOf(text: string, apiKey: string | undefined) {
   if (apiKey === undefined) throw new BadRequest('API_KEY is not set: BASE_URL needs an API key');
   // The key becomes a header value: a line break would inject another header.
   if (!/^[\x21-\x7e]+$/.test(apiKey))
-    throw new BadRequest('API_KEY has characters that no API key has');
+    throw new BadRequest('API_KEY contains a character that no API key contains');
   return { baseUrl, apiKey };
 }
 

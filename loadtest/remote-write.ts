@@ -23,7 +23,7 @@ export async function remoteWriteTo(url: string): Promise<Record<string, string>
       throw new BadRequest(`PROMETHEUS_URL: nothing answers at ${url}: ${code ?? message}`);
     },
   );
-  // Every remote-write receiver rejects an empty body.
+  // A remote-write receiver also rejects the empty body, but with another status.
   if (status === 404 || status === 405) {
     const hint = 'start Prometheus with --web.enable-remote-write-receiver';
     throw new BadRequest(`PROMETHEUS_URL: ${receiver} answers ${status}: ${hint}`);

@@ -13,7 +13,8 @@ export type RunAccounts = AsyncDisposable & {
 };
 
 /**
- * Accounts of a mixed load. Several, because an account has a single meter and a single directory.
+ * Number of accounts in a mixed load: several, because all calls of one account share one meter and
+ * one directory.
  */
 const ACCOUNTS = 4;
 

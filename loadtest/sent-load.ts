@@ -32,7 +32,7 @@ export type SentLoad = {
 };
 
 /** Interval between process checks in ms. A restarted process has another id. */
-const LOOK_EVERY_MS = 10_000;
+const CHECK_INTERVAL_MS = 10_000;
 
 /** Sends a load with k6 and prints progress. Kills an engine if the profile requires a kill. */
 export async function sendLoad(
@@ -89,18 +89,18 @@ export async function sendLoad(
   return { metrics, faults: all, events, usage, readings: readings?.all ?? [] };
 }
 
-/** Checks the processes of a cluster periodically until disposed, and once at the end. */
+/** Checks the processes of a cluster periodically, and for the last time when disposed. */
 function watchProcesses(cluster: ClusterPlan | undefined) {
-  const look = () => (cluster === undefined ? new Map<string, number>() : pidsOf(cluster));
-  const watch = new ProcessWatch(look());
-  const timer = setInterval(() => watch.look(look()), LOOK_EVERY_MS);
+  const running = () => (cluster === undefined ? new Map<string, number>() : pidsOf(cluster));
+  const watch = new ProcessWatch(running());
+  const timer = setInterval(() => watch.look(running()), CHECK_INTERVAL_MS);
   let isOver = false;
   return Object.assign(watch, {
     [Symbol.dispose]() {
       if (isOver) return;
       isOver = true;
       clearInterval(timer);
-      watch.look(look());
+      watch.look(running());
     },
   });
 }

@@ -12,8 +12,8 @@ export type Target = {
   readonly baseUrl: string;
   readonly apiKey: string;
   /**
-   * The local cluster if it is the target. The driver creates accounts there and may kill an
-   * engine.
+   * Plan of the local cluster if the local cluster is the target; otherwise undefined. The load
+   * test creates accounts in this cluster and may kill an engine.
    */
   readonly cluster: ClusterPlan | undefined;
 };
@@ -43,7 +43,8 @@ const AccountAnswer = z.object({
 });
 
 /**
- * Returns the given address, else the running local cluster. Throws `BadRequest` without either.
+ * Returns the given address or, without an address, the running local cluster. Throws `BadRequest`
+ * if no cluster runs either.
  */
 export function findTarget({ address }: Pick<Options, 'address'>): Target {
   if (address !== undefined) return { ...address, cluster: undefined };

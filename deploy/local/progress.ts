@@ -4,10 +4,10 @@ export type Print = (line: string) => void;
 /** Prints nothing, for callers without a terminal. */
 export const printNothing: Print = () => {};
 
-/** Time without output, in ms. */
+/** Time before the first progress line, in ms. */
 const QUIET_MS_MAX = 2_000;
 
-/** Interval of progress lines, in ms. */
+/** Interval between later progress lines, in ms. */
 const REPEAT_MS = 5_000;
 
 /**

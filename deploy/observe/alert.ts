@@ -21,9 +21,9 @@ export type Alert = {
   readonly expr: string;
   /** Id of the dashboard with details. Default: `service`. */
   readonly dashboard?: 'engine' | 'limiter' | 'stores';
-  /** Minimum duration of the fault, in seconds; windows of `expr` are added. */
+  /** Minimum duration of the fault, in seconds. The time windows of `expr` add to this duration. */
   readonly forS: number;
-  /** A line for a phone; may contain labels as `{{ $labels.service }}`. */
+  /** One line, readable on a phone; may contain labels as `{{ $labels.service }}`. */
   readonly summary: string;
   readonly firing: AlertCase;
   readonly quiet: AlertCase;

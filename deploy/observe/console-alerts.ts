@@ -30,8 +30,8 @@ export const CONSOLE_ALERTS: readonly Alert[] = [
   {
     name: 'SignInsRefused',
     severity: 'ticket',
-    // A share, because many users mistype their password; and a minimum, because a few attempts
-    // prove nothing.
+    // The share excludes the usual typing errors of many users; the minimum excludes a few
+    // attempts.
     expr: `${REFUSED} > 50 and ${REFUSED} > 0.8 * sum(increase(console_sign_ins_total[5m]))`,
     forS: 0,
     summary: 'more than 50 sign-ins failed within five minutes, more than 80 % of all attempts',

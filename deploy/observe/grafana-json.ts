@@ -1,7 +1,8 @@
 import type { Dashboard, Panel, Unit } from '#deploy/observe/dashboards/dashboard';
 
-/** Size of a panel in Grafana's grid, which has 24 columns. */
+/** Width of a panel in Grafana's grid, which has 24 columns. */
 const WIDTH = 12;
+/** Height of a panel in rows of the grid. */
 const HEIGHT = 8;
 
 /** Version of Grafana's dashboard model in this file. */
@@ -35,10 +36,9 @@ const VARIABLES = [
   { name: 'runbook_base', label: 'Base address of the runbook', type: 'textbox', query: '' },
 ];
 
-/**
- * Selectors for the variables. Not for metrics of k6 and recording rules, which have other labels.
- */
+/** Selectors for the variables `job` and `instance`. */
 const CHOSEN = 'job=~"$job",instance=~"$instance"';
+/** Matches metrics of the service, but not of k6, which have other labels. */
 const OWN_METRIC =
   /\b(?!k6_)([a-z]+(?:_[a-z0-9]+)+)(?![a-z_0-9:(]|\s*\()(?:\{([^}]*)\})?(?=\[|\)| |$|<|>)/g;
 

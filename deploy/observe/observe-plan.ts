@@ -4,7 +4,7 @@ import { stringify } from 'yaml';
 import type { ClusterPlan, PlannedProcess } from '#deploy/local/cluster-plan';
 import { RULES_FILE } from '#deploy/observe/rule-files';
 
-/** Offsets in the cluster's block of ports that its processes do not use. */
+/** Offsets in the cluster's block of ports. The cluster's processes do not use these ports. */
 const PROMETHEUS = 97;
 const ALERTMANAGER = 98;
 

@@ -80,7 +80,7 @@ const EXTERNAL_LABELS = {
   grafana_base: 'https://grafana.example.com',
 } as const;
 
-/** Test cases of all alerts of a kind, as YAML for promtool. */
+/** Test cases over minutes or over days, as YAML for promtool. */
 export function ruleTestsText(kind: keyof typeof RULE_TESTS_FILES): string {
   const alerts = ALERTS.filter(
     ({ firing }) => (firing.everyS === undefined) === (kind === 'minutes'),
@@ -112,8 +112,8 @@ function ruleOf(alert: Alert) {
 
 /**
  * Seconds that an expression must hold before its alert fires: `forS` plus the longest window of
- * the expression. A window contains a fault after its end, so a pending alert would otherwise fire
- * after the end of the fault.
+ * the expression. After a fault has ended, a window contains the fault until the window has passed.
+ * Without the additional time, a pending alert would fire after the end of the fault.
  */
 function holdS(expr: string, forS: number): number {
   return forS === 0 ? 0 : forS + Math.max(0, ...windowsOf(expr));

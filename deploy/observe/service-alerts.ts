@@ -3,14 +3,14 @@ import type { Alert, AlertCase } from '#deploy/observe/alert';
 /** Prometheus jobs of the service, one per role. */
 const JOBS = 'edge|engine|limiter|console';
 
-/** Alerts about processes, and about faults that callers notice at once. */
+/** Alerts about processes, and about faults that callers notice immediately. */
 export const SERVICE_ALERTS: readonly Alert[] = [
   {
     name: 'FailsClosed',
     dashboard: 'limiter',
     severity: 'page',
-    // A share, because under high load some calls always fail; and a minimum, because a few
-    // failures prove nothing.
+    // The share excludes the few failures that always occur under high load. The minimum excludes a
+    // few failures under low load.
     expr: [
       'sum(rate(edge_fail_closed_total[1m]))',
       '> 0.01 * sum(rate(http_server_request_duration_seconds_count{http_route!="refused"}[1m]))',

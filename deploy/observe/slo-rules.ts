@@ -68,7 +68,7 @@ const SHORT_WINDOWS = ['5m', '30m', '1h'] as const;
 /** Windows computed from 5-minute recordings, which is much cheaper. */
 const LONG_WINDOWS = ['6h', '3d'] as const;
 
-/** Name of the recorded error ratio over a window. The series has no sample without calls. */
+/** Name of the recorded error ratio over a window. Windows without calls have no sample. */
 export function errorRatio(objective: Objective['name'], window: string): string {
   return `slo:${objective}_errors:ratio_rate${window}`;
 }
@@ -78,7 +78,7 @@ export function allowedOf(objective: Objective['name']): number {
   return objective === 'availability' ? AVAILABILITY.allowed : LATENCY.allowed;
 }
 
-/** Recording rules for every evaluation. */
+/** Recording rules that Prometheus evaluates in the default interval. */
 export function sloRecordings(): Recording[] {
   return OBJECTIVES.flatMap((objective) => {
     const { name } = objective;
@@ -95,7 +95,7 @@ export function sloRecordings(): Recording[] {
   });
 }
 
-/** Recording rules for every minute. */
+/** Recording rules that Prometheus evaluates every minute. */
 export function longSloRecordings(): Recording[] {
   return OBJECTIVES.flatMap(({ name }) =>
     LONG_WINDOWS.map((window) => {
@@ -115,7 +115,7 @@ export function sloAlerts(): Alert[] {
       const bad = `slo:${name}_bad:rate5m`;
       const recent = short === '5m' ? bad : `avg_over_time(${bad}[${short}])`;
       const isMany = `${recent} * ${shortS} > ${BAD_CALLS_MIN}`;
-      // A new Prometheus with minutes of data must not judge days.
+      // A new Prometheus has only minutes of data and must not evaluate windows of hours or days.
       const isOld = long === '1h' ? '' : ` and slo:${name}_calls:rate5m offset ${short}`;
       return {
         name: `${name === 'availability' ? 'Availability' : 'Latency'}Burns${word}`,
@@ -164,7 +164,7 @@ function casesOf(
   return { ...cases, alsoQuiet: [...young, nightOf(name, minutes)] };
 }
 
-/** Test case at night: a bad call two minutes ago, at a call every five minutes. */
+/** Test case at night: one call every five minutes, and one bad call two minutes ago. */
 function nightOf(name: Objective['name'], minutes: number): AlertCase {
   const route = 'http_request_method="POST",http_route="/instances/:id/process"';
   const series = (metric: string, status: string, more = '') =>

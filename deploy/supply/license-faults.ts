@@ -1,7 +1,7 @@
 import { ALLOWED_LICENSES, READ_LICENSES } from '#deploy/supply/allowed-licenses';
 import type { LockedPackage } from '#deploy/supply/locked-packages';
 
-/** Licence of a package: from `READ_LICENSES`, else from the package's licence field. */
+/** Licence of a package: the entry in `READ_LICENSES`, otherwise the package's licence field. */
 export function licenseOf({ name, version, license }: LockedPackage): string | undefined {
   return READ_LICENSES[`${name}@${version}`] ?? license;
 }

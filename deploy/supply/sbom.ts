@@ -12,7 +12,7 @@ type Component = {
   readonly hashes?: readonly { readonly alg: string; readonly content: string }[];
 };
 
-/** Used part of a bill of materials in CycloneDX format. */
+/** Fields of a bill of materials in CycloneDX format that this project uses. */
 export type Sbom = {
   readonly bomFormat: string;
   readonly specVersion: string;

@@ -26,7 +26,7 @@ import { type Metrics, verdictOf } from './verdict.ts';
 /** Time unit of a rate in seconds, so that rates with one decimal stay exact. */
 const UNIT_S = 10;
 
-/** Request numbers to skip between two phases, because k6 may start one or two extra requests. */
+/** Unused request numbers between two phases, because k6 may start one or two extra requests. */
 const GAP = 10;
 
 /** Maximum time for a phase's last requests: the request timeout plus a second. */
@@ -164,14 +164,14 @@ export function mixed(seeded: Seeded): void {
   callOfMix({ kind: kindOf(n), ...call }, account);
 }
 
-/** Sends the next observation of the single instance; its timestamp is 1 s later. */
+/** Sends the next observation of the single instance, 1 s after the previous timestamp. */
 export function hot(seeded: Seeded): void {
   const n = numberOfRequest();
   const { account, call } = callAt(seeded, n);
   callOfMix({ kind: 'process', ...call, second: seeded.firstS + n }, account);
 }
 
-/** Alternates requests of the minute account with cycles of the month account, if present. */
+/** Tests the minute limit with even requests and the monthly quota, if known, with odd requests. */
 export function limits(seeded: Seeded): void {
   const n = numberOfRequest();
   if (n % 2 === 0 || seeding.instances === 0) {
@@ -188,7 +188,7 @@ export function teardown(seeded: Seeded): void {
   clear(seeding, seeded);
 }
 
-/** Writes the figures as JSON for `make load`, else prints the verdict as text. */
+/** Writes the figures as JSON for `make load`; otherwise prints the verdict as text. */
 export function handleSummary({ metrics }: { metrics: Metrics }): Record<string, string> {
   const file = __ENV['METRICS_FILE'];
   if (file !== undefined) return { [file]: JSON.stringify(metrics) };

@@ -23,12 +23,14 @@ const limiterRemaining = new Counter('limiter_remaining');
 const monthCycles = new Counter('month_cycles');
 const monthRefused = new Counter('month_refused');
 
-/** Request timeout, longer than the service's deadline of 10 s. A timeout counts as no answer. */
+/**
+ * Request timeout, longer than the service's deadline of 10 s. After a timeout, the status is 0.
+ */
 const TIMEOUT = '15s';
 
 /**
- * Printed complaints without digits. A virtual user prints each complaint once; counters count
- * every failure.
+ * Complaints that this virtual user has printed, without digits. Each complaint is printed only the
+ * first time; counters count every failure.
  */
 const complained = new Set<string>();
 
@@ -40,7 +42,7 @@ export function headersOf(key: string): Record<string, string> {
   return { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
 }
 
-/** An answer with a text body, which is empty if k6 has none. */
+/** An answer with a text body. The text is empty if k6 received no body. */
 export type Answer = Response & { readonly body: string };
 
 function sent(
@@ -59,7 +61,7 @@ function sent(
     if (problem !== undefined) complain(`limit headers: ${problem}`);
   }
   if (status === 0 || status >= 500) {
-    // A missing answer counts as a refusal without `Retry-After`.
+    // Record a missing answer as a refusal without `Retry-After`.
     refusalRetryable.add(status === 503 && wholeHeader(answer, 'Retry-After') !== undefined);
     if (status > 0) refusalDuration.add(response.timings.duration);
   }
@@ -67,7 +69,9 @@ function sent(
   return answer;
 }
 
-/** Prints a complaint once. Status and message help to find the call in the service's log. */
+/**
+ * Prints a complaint the first time. Status and message help to find the call in the service's log.
+ */
 function complain(what: string): void {
   if (complained.has(what.replace(/\d+/g, ''))) return;
   complained.add(what.replace(/\d+/g, ''));
@@ -108,7 +112,7 @@ function problemOf({ status, body }: Answer, kind: Kind, id: string): string | u
 }
 
 /**
- * Sends a call of the minute account. A 429 is valid too: the verdict counts admitted calls per
+ * Sends a call of the minute account. A 429 is also valid: the verdict counts admitted calls per
  * minute.
  */
 export function callOfMinute(base: string, account: Account, firstResetS: number): void {

@@ -53,9 +53,9 @@ export function kindOf(n: number): Kind {
 }
 
 /**
- * Instance of the nth request among `count` instances, and the number of this visit. Every instance
- * has one visit per round. The order shifts by one per round, so that an instance gets different
- * kinds of calls.
+ * Instance of the nth request among `count` instances, and the number of earlier visits to this
+ * instance. Every instance has one visit per round. The order shifts by one per round, so that an
+ * instance gets different kinds of calls.
  */
 export function visitOf(n: number, count: number): { instance: number; visit: number } {
   const visit = Math.floor(n / count);
@@ -90,7 +90,7 @@ export function observationOf(n: number, instance: number, second: number) {
   };
 }
 
-/** Path with query, relative to the base address, and body of a call. */
+/** Path (with query, relative to the base address) and body of a call. */
 export function requestOf(
   kind: Kind,
   id: string,
@@ -129,8 +129,8 @@ export function wantedCyclesOf(kind: Kind): number {
 }
 
 /**
- * Problem of a 2xx answer that differs from the documented answer for this instance; undefined if
- * correct.
+ * Describes how a 2xx answer differs from the documented answer for this instance; undefined if the
+ * answer is correct.
  */
 export function answerProblem(kind: Kind, id: string, body: string): string | undefined {
   if (!body.startsWith('{"data":')) return `${kind}: no envelope`;

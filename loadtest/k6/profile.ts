@@ -20,12 +20,13 @@ export type Phase = {
 export type Profile = {
   readonly title: string;
   readonly load: Load;
-  /** Default `RATE` in requests per second, default `DURATION` in seconds. */
+  /** Default `RATE` in requests per second. */
   readonly perS: number;
+  /** Default `DURATION` in seconds. */
   readonly seconds: number;
   /** Minimum duration: shorter phases would be meaningless. */
   readonly secondsMin: number;
-  /** Requests that may be in flight, in seconds of the rate. Beyond, k6 drops iterations. */
+  /** Maximum number of requests in flight, divided by the rate. Above, k6 drops iterations. */
   readonly patienceS: number;
   readonly phases: (perS: number, seconds: number) => Phase[];
   /** Whether growth under this load is a failure; default false. */

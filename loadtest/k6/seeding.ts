@@ -14,21 +14,23 @@ import { creationOf, PAST_S } from './mix.ts';
 const cyclesStored = new Counter('cycles_stored');
 const cyclesCharged = new Counter('cycles_charged');
 
-/** Requests in flight. */
-const AT_ONCE = 20;
+/** Number of requests in flight. */
+const IN_FLIGHT = 20;
 
-/** Attempts per request before the run aborts. */
-const TRIES_MAX = 40;
+/** Maximum number of attempts per request before the run aborts. */
+const ATTEMPTS_MAX = 40;
 
-/** Default and maximum pause before a retry, in seconds. */
+/** Minimum pause before a retry, in seconds. */
 const PAUSE_S = 1;
+/** Maximum pause before a retry, in seconds: slightly more than a rate limit window. */
 const PAUSE_S_MAX = 61;
 
-/** Hexadecimal digits of an id after the prefix. */
+/** Number of hexadecimal digits in an instance id, after the prefix. */
 const ID_DIGITS = 16;
 
 /**
- * Setup data for the load. Ids of an account are one text, because every virtual user holds a copy.
+ * Setup data for the load. `digits` joins the ids of an account's instances to one text, because
+ * every virtual user has a copy of this data.
  */
 export type Seeded = {
   /** Timestamp of the first observation, in Unix seconds. */
@@ -49,11 +51,11 @@ export type Seeding = {
   readonly instances: number;
   /** Indexes of the accounts that receive instances in turn. */
   readonly owners: readonly number[];
-  /** Whether to count every call of the first account in its rate limit window. */
+  /** Whether to count the call that reads the first account in the account's rate limit window. */
   readonly countsWindows: boolean;
 };
 
-/** Account and id of an instance number. */
+/** Account index and id of the instance with this number. */
 export function placeOf(
   { accounts }: Seeded,
   owners: readonly number[],
@@ -65,7 +67,7 @@ export function placeOf(
   return { account, id: `inst_${digits}` };
 }
 
-/** Reads the accounts and creates the instances. Throws if the service refuses a call. */
+/** Reads the accounts and creates the instances. Throws after a permanent refusal. */
 export function seed({ base, keys, instances, owners, countsWindows }: Seeding): Seeded {
   const answers = keys.map((key) => ask([get(`${base}/v1/account`, key)])[0]);
   const firstResetS = answers[0] === undefined ? 0 : (resetOf(textOf(answers[0])) ?? 0);
@@ -143,8 +145,8 @@ function get(url: string, key: string): BatchRequest {
 function ask(requests: readonly BatchRequest[], what = ''): Response[] {
   const answers: Response[] = [];
   let saidMs = Date.now();
-  for (let start = 0; start < requests.length; start += AT_ONCE) {
-    answers.push(...askSome(requests.slice(start, start + AT_ONCE)));
+  for (let start = 0; start < requests.length; start += IN_FLIGHT) {
+    answers.push(...askSome(requests.slice(start, start + IN_FLIGHT)));
     if (what === '' || Date.now() - saidMs < 2_000) continue;
     saidMs = Date.now();
     console.log(`load: ${what}, ${answers.length} of ${requests.length} instances`);
@@ -155,7 +157,7 @@ function ask(requests: readonly BatchRequest[], what = ''): Response[] {
 function askSome(requests: readonly BatchRequest[]): Response[] {
   const answers: Response[] = [];
   let left = requests.map((request, index) => ({ request, index }));
-  for (let tries = 1; left.length > 0; tries += 1) {
+  for (let attempt = 1; left.length > 0; attempt += 1) {
     const some = batch(left.map(({ request }) => request));
     const again: typeof left = [];
     some.forEach((answer, index) => {
@@ -166,14 +168,14 @@ function askSome(requests: readonly BatchRequest[]): Response[] {
       else answers[asked.index] = answer;
     });
     const [refused] = some.filter(({ status }) => status === 0 || status >= 400);
-    if (refused !== undefined && tries === TRIES_MAX) throw new Error(reasonOf(refused));
+    if (refused !== undefined && attempt === ATTEMPTS_MAX) throw new Error(reasonOf(refused));
     if (again.length > 0) sleep(pauseAfter(some));
     left = again;
   }
   return answers;
 }
 
-/** Longest pause that the answers request, in seconds. */
+/** Longest pause that the answers request, in seconds, within the minimum and the maximum. */
 function pauseAfter(answers: readonly Response[]): number {
   const named = answers.map((answer) => wholeHeader(textOf(answer), 'Retry-After') ?? 0);
   return Math.min(PAUSE_S_MAX, Math.max(PAUSE_S, ...named));

@@ -6,7 +6,7 @@ import { KILL_PHASE, type Phase, PROFILES, type ProfileName } from './profile.ts
 export const PROCESS_ROUTE = '/v1/instances/:id/process';
 
 /**
- * Minimum share of answered calls; a 5xx or a timeout counts as unanswered. Source: operations
+ * Minimum share of answered calls. A call with a 5xx or a timeout is unanswered. Source: operations
  * "Alerts".
  */
 const AVAILABILITY_MIN = 0.999;
@@ -29,7 +29,7 @@ export type Slo = {
   readonly comparison: Comparison;
   readonly bound: number;
   readonly unit: '%' | 'ms' | '';
-  /** Whether the objective is met without samples, such as the latency of refusals. */
+  /** Whether the objective is met if k6 has no samples, for example of refusals. */
   readonly isKeptUnmeasured?: boolean;
 };
 
@@ -37,14 +37,14 @@ export type Slo = {
 export type SloScope = {
   readonly name: ProfileName;
   readonly phases: readonly Phase[];
-  /** Profile `limiter`: limits of its accounts. */
+  /** Limits of the run's accounts; only in profile `limiter`. */
   readonly limits?: LimitsScope | undefined;
 };
 
 /** Plan that profile `limiter` tests. */
 type LimitsScope = {
   readonly requestsPerMinute: number;
-  /** Undefined without a second account, whose quota the run exhausts. */
+  /** Quota of the second account, which the run exhausts; undefined without such an account. */
   readonly cyclesPerMonth: number | undefined;
   /** Maximum number of rate limit windows in the run. */
   readonly windows: number;

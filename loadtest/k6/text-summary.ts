@@ -62,7 +62,7 @@ export function textSummary({
   return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
 }
 
-/** Headline of the page. `breakpoint` may break objectives; its result is the highest rate held. */
+/** Headline of the page. In profile `breakpoint`, the highest rate that kept all objectives. */
 function headlineOf({ outcome, held }: Verdict): string {
   const last = held?.at(-1);
   if (outcome !== 'kept' || last === undefined) return HEADLINES[outcome];

@@ -16,7 +16,7 @@ export type Metrics = Readonly<Record<string, Measured>>;
 /** Result of an objective. */
 export type Judgement = {
   readonly slo: Slo;
-  /** `unmeasured`: k6 has no figure; the objective counts as not met. */
+  /** `unmeasured`: k6 has no figure, so the objective is not met. */
   readonly outcome: 'kept' | 'broken' | 'unmeasured';
   readonly seen: number | undefined;
 };
@@ -54,8 +54,9 @@ export type Circumstances = {
   readonly readings?: readonly Reading[];
 };
 
-/** Minimum share of a phase's requests that k6 must send, and an absolute tolerance. */
+/** Minimum share of a phase's requests that k6 must send. */
 const SENT_MIN = 0.98;
+/** Number of requests that may be missing in addition. */
 const SENT_SLACK = 2;
 
 /** Judges a run. */
@@ -110,7 +111,7 @@ function isWithin(seen: number, { comparison, bound }: Slo): boolean {
   }
 }
 
-/** Number of samples. A counter in the summary counts as one sample, even at 0. */
+/** Number of samples. A counter in the summary has one sample, even if the value is 0. */
 function samplesOf({ type, values }: Measured): number {
   if (type === 'rate') return (values['passes'] ?? 0) + (values['fails'] ?? 0);
   return type === 'trend' ? (values['count'] ?? 0) : 1;
@@ -123,7 +124,7 @@ export function countOf(metrics: Metrics, metric: string): number {
 
 /**
  * Reasons to void a run. In profile `breakpoint` (`isStepped`), only the first step can void the
- * run; a later incomplete step counts as failed.
+ * run; a later incomplete step is a failed step.
  */
 function voidReasons({ phases }: SloScope, metrics: Metrics, isStepped: boolean): string[] {
   if (countOf(metrics, 'iterations') === 0) return ['no request was started'];
@@ -155,7 +156,7 @@ function isShort(phase: Phase, metrics: Metrics): boolean {
   return countOf(metrics, requestsIn(phase)) < least;
 }
 
-/** Steps before the first failed step. An incompletely sent step counts as failed. */
+/** Steps before the first failed step. An incompletely sent step is a failed step. */
 function heldOf(phases: readonly Phase[], judgements: readonly Judgement[], metrics: Metrics) {
   const broken = phases.findIndex((phase) => {
     const own = judgements.filter(({ slo }) => slo.metric.includes(`scenario:${phase.name}}`));

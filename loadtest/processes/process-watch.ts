@@ -2,8 +2,8 @@
 export type Pids = ReadonlyMap<string, number>;
 
 /**
- * Detects processes that ended between two looks. Other figures hide a restart: the new process has
- * its own memory figures, and readings during the restart are missing.
+ * Detects processes that ended between two calls of `look`. Other figures hide a restart: the new
+ * process has its own memory figures, and readings during the restart are missing.
  */
 export class ProcessWatch {
   readonly #killed = new Set<number>();
@@ -19,7 +19,7 @@ export class ProcessWatch {
     this.#killed.add(pid);
   }
 
-  /** Compares the running processes with the previous look. */
+  /** Compares the running processes with those of the previous call. */
   look(now: Pids): void {
     for (const [name, pid] of this.#last) {
       if (now.get(name) === pid || this.#killed.has(pid)) continue;

@@ -5,7 +5,7 @@ import { usageOf } from '#loadtest/processes/process-usage';
 import type { Reading } from '#loadtest/processes/slopes';
 import { v8HeapOf } from '#loadtest/processes/v8-heap';
 
-/** Interval between readings in ms: 360 per hour, at little cost. */
+/** Interval between readings in ms. 360 readings per hour cost little. */
 const READ_EVERY_MS = 10_000;
 
 /**
@@ -43,7 +43,7 @@ async function valuesOf(cluster: ClusterPlan): Promise<Omit<Reading, 'second'>> 
   const read = cluster.processes.map(async ({ name, kind, operatorsPort }): Promise<void> => {
     const usage = usages.get(name);
     if (usage === undefined) return;
-    // Stepped: Cassandra merges several table files of similar size at once.
+    // Stepped: one compaction of Cassandra merges several table files of similar size.
     const files = kind === 'cassandra' ? stepped : values;
     files.set(`open files of ${name}`, usage.openFiles);
     if (operatorsPort === undefined) {
@@ -76,7 +76,7 @@ function foldersIn(folder: string): Dirent[] {
   return entriesIn(folder).filter((entry) => entry.isDirectory());
 }
 
-/** Entries of a folder; a compaction may remove files meanwhile. */
+/** Entries of a folder; empty if the folder has been removed meanwhile. */
 function entriesIn(folder: string): Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true });

@@ -35,19 +35,20 @@ const SECONDS_MIN = 1_180;
 const STEPPED_SECONDS_MIN = 3_580;
 
 /**
- * Number of equal parts. The trend uses the low of each part: garbage and unmerged files vanish
- * within a part, a leak does not.
+ * Number of equal parts of the load. The trend uses a low value of each part, because garbage and
+ * unmerged files disappear within a part, but a leak does not.
  */
 const PARTS = 8;
 
-/** Share of lowest readings to ignore in a part, because a reading may fall into a change. */
+/** Share of lowest readings that a part ignores, because a reading during a change may be wrong. */
 const LOW_PART = 0.1;
 
 /** Maximum share of missing readings: a few late answers are tolerable. */
 const MISSING_PART_MAX = 0.05;
 
-/** Growth per hour that counts as noise: a share of the mean, and an absolute minimum. */
+/** Maximum growth per hour, as a share of the mean value. */
 const PART_MAX = 0.1;
+/** Growth per hour that is always allowed, in the unit of the value. */
 const LEAST = 4;
 
 /** Trends of all values; empty if the load is too short. */
@@ -83,7 +84,7 @@ function slopesOver(
 
 type Point = readonly [second: number, value: number];
 
-/** Low of each part, by time. */
+/** Low value of each part, in the order of time. */
 function lowsOf(points: readonly Point[], from: number, last: number): Point[] {
   const partOf = ([second]: Point) => Math.floor(((second - from) / (last - from)) * PARTS);
   const parts = Map.groupBy(points, (point) => Math.min(partOf(point), PARTS - 1));

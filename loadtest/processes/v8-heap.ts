@@ -6,8 +6,8 @@ const SPACES = /^nodejs_heap_space_size_(total|used)_bytes\{space="(\w+)"\} (\S+
 /** Heap usage of a service process, in bytes. */
 export type V8Heap = {
   /**
-   * Space reserved for young objects, small and large. V8 doubles this space at any time, up to a
-   * limit, which would look like growth.
+   * Space reserved for young objects, small and large. V8 may double this space at any time, up to
+   * a limit; in the total memory, this would look like growth.
    */
   readonly young: number;
   /** Used space outside the young generation: live data and uncollected garbage. */

@@ -11,16 +11,16 @@ import { withProgress } from '#bench/progress';
 import { seededId, seededStrengths, seedInstances } from '#bench/scale/seed';
 import { sessionIn } from '#test/storage/cassandra/migrated-keyspace';
 
-/** Connections of the load: the smaller number of the durable comparison. */
+/** Number of connections of the load: the smaller number of the durable comparison. */
 const CONNECTIONS = 64;
 
 /** Maximum number of instances that the load observes. */
 const ADDRESSED_MAX = 100_000;
 
-/** Instances for the cold measurement: more than the load reaches in its duration. */
+/** Number of instances for the cold measurement: more than the load reaches in its duration. */
 const COLD_MAX = 100_000;
 
-/** Maximum attempts if runs are void. */
+/** Maximum number of attempts for a valid run. */
 const RUNS_MAX = 5;
 
 /** Problem text of a run with late observations. */
@@ -32,7 +32,7 @@ export type CellTimes = {
   readonly measuredS: number;
 };
 
-/** Seeded instances of a cluster in their own keyspace, and their observation plan. */
+/** A keyspace with seeded instances of one account, and the observation plans of the load. */
 export type SeededKeyspace = {
   readonly known: number;
   readonly keyspace: string;
@@ -41,7 +41,7 @@ export type SeededKeyspace = {
   readonly cold: ObservationPlan | undefined;
 };
 
-/** Results for a number of engines and a number of known instances. */
+/** Results for one combination of the numbers of engines and known instances. */
 export type Cell = {
   readonly engines: number;
   readonly known: number;
@@ -130,7 +130,7 @@ export async function measureCell(
   print(
     `${title}: ${result.requestsPerS.toFixed(0)} requests/s, p50 ${result.p50Ms.toFixed(1)} ms`,
   );
-  // Store everything before the next cell.
+  // Wait until all records of this cell have checkpoints, so that the next cell is undisturbed.
   await untilStored(service.metricsUrls, print);
   return cell;
 }

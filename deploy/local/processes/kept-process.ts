@@ -20,10 +20,10 @@ export type Kept = {
   readonly onEnd: (how: string) => void;
 };
 
-/** Interval at which `stop` looks for a starting process, in ms. */
-const LOOK_EVERY_MS = 20;
+/** Interval in ms at which `stop` checks again for the record of a starting process. */
+const CHECK_INTERVAL_MS = 20;
 
-/** Restarts a process 2 s after its end, until `stop`. */
+/** Keeps a process running: restarts the process 2 s after each end, until `stop`. */
 export class KeptProcess {
   readonly #kept: Kept;
   #restarts = 0;
@@ -66,7 +66,7 @@ export class KeptProcess {
     while (this.#running !== undefined) {
       const { record } = this;
       if (record !== undefined) await endProcess(record);
-      await Promise.race([this.#over, sleep(LOOK_EVERY_MS)]);
+      await Promise.race([this.#over, sleep(CHECK_INTERVAL_MS)]);
     }
   }
 
@@ -85,7 +85,8 @@ export class KeptProcess {
       );
       if (stopping.aborted) break;
       failures += 1;
-      // Only a first start can fail permanently; a process that was ready always restarts.
+      // After the process was ready, `reject` has no effect. The loop restarts the process in any
+      // case.
       if (failures === FAILURES_MAX || end instanceof MissingServer) ready.reject(end);
       onEnd(end.message);
       await sleep(RESTART_MS, undefined, { signal: stopping }).catch(() => undefined);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { processFolder, STOP_ORDER } from '#deploy/local/cluster-plan';
 import { runningServer, stopRecordedServer } from '#deploy/local/servers/server-record';
 
-/** Stops processes whose supervisor has ended, callers first. Returns their names. */
+/** Stops the processes that run without a supervisor, callers first. Returns the process names. */
 export async function endLeftovers(folder: string): Promise<string[]> {
   const parent = join(folder, 'processes');
   const names = existsSync(parent) ? readdirSync(parent) : [];

@@ -4,14 +4,14 @@ import { join } from 'node:path';
 /** Maximum size of a log before rotation, in bytes. */
 const LOG_BYTES_MAX = 10 * 1_024 * 1_024;
 
-/** Rotates the long logs of a folder. Throws if a copy cannot be written. */
+/** Rotates each log of a folder above `bytesMax` bytes. Throws if a copy cannot be written. */
 export function rotateLogs(folder: string, bytesMax = LOG_BYTES_MAX): void {
   for (const name of globSync('*.log', { cwd: folder })) rotateLog(join(folder, name), bytesMax);
 }
 
 /**
  * Copies a long log to `<name>.log.old`, replacing an older copy, and truncates the log. Processes
- * keep their open file. Lines between copy and truncation are lost.
+ * keep their open file. Lines that they write between copy and truncation are lost.
  */
 export function rotateLog(logFile: string, bytesMax = LOG_BYTES_MAX): void {
   const bytes = statSync(logFile, { throwIfNoEntry: false })?.size ?? 0;

@@ -21,13 +21,13 @@ export function addressOf(planned: PlannedProcess): string {
   return SPEAKS_HTTP.includes(kind) ? `http://${address}` : address;
 }
 
-/** Resolves if a process is ready now, else rejects within about a second. */
+/** Resolves if a process is ready now; otherwise rejects within a few seconds. */
 export async function askReady(planned: PlannedProcess): Promise<void> {
   const address = addressOf(planned);
   const { kind, operatorsPort } = planned;
   if (kind === 'nats') await natsVersionAt(address);
   else if (kind === 'cassandra') await cassandraVersionAt(address);
-  // The balancer: an edge behind it refuses a call without a key, which proves readiness.
+  // The balancer. Any answer proves that an edge is reachable, also a refusal without a key.
   else if (operatorsPort === undefined) await answerOf(`${address}/v1/personas`);
   else {
     const { ok } = await answerOf(`http://127.0.0.1:${operatorsPort}/health/ready`);

@@ -20,7 +20,7 @@ export type Program = {
   readonly onOutput?: (text: string) => void;
 };
 
-/** Runs a program; a failed start or a timeout is a failure. Never throws. */
+/** Runs a program. `isOk` is false after a failed start or a timeout. Never throws. */
 export async function runProgram(wanted: Program): Promise<ProgramRun> {
   const { program, args, msMax, env = {}, folder, onOutput } = wanted;
   const child = spawn(program, [...args], {

@@ -15,8 +15,9 @@ const READY_MS_MAX = 180_000;
 /** Maximum time of a migration on a newly started server, in ms. */
 const MIGRATE_MS_MAX = 120_000;
 
-/** Entry files of the service and of the balancer. */
+/** Entry file of the service. */
 export const MAIN = fileURLToPath(import.meta.resolve('#main'));
+/** Entry file of the balancer. */
 const BALANCER = fileURLToPath(import.meta.resolve('#deploy/local/balancer'));
 
 /** Variables of the service by name. */

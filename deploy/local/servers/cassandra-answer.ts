@@ -1,6 +1,6 @@
 import { Client, policies, types } from 'cassandra-driver';
 
-/** Maximum time to connect, and to read, in ms: a newly started server is slow. */
+/** Timeout for a connection and for a read, in ms: a newly started server is slow. */
 const ANSWER_MS_MAX = 5_000;
 
 /** Version of the Cassandra server at `host:port`. Throws if the server does not answer. */
@@ -10,7 +10,7 @@ export async function cassandraVersionAt(address: string): Promise<string> {
   return String(row?.['release_version'] ?? '');
 }
 
-/** Rows of a query to exactly the server at `host:port`. Throws if the server does not answer. */
+/** Runs a query on exactly the server at `host:port`. Throws if the server does not answer. */
 export async function lookAtCassandra(
   address: string,
   query: string,

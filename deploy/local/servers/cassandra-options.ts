@@ -2,9 +2,11 @@ import { pathToFileURL } from 'node:url';
 
 /** JVM options of a Cassandra server. */
 export type JavaOptions = {
-  /** Paths of the server's settings, logging configuration and state. */
+  /** Path of the settings file. */
   readonly yaml: string;
+  /** Path of the logging configuration. */
   readonly logback: string;
+  /** Folder of the state. */
   readonly state: string;
   readonly heapMb: number;
   /** Whether the ring has other servers: the server then waits for gossip. */
@@ -68,8 +70,8 @@ const RING_START = [
 
 /**
  * Options of a test server, whose state is deleted. Disables the optimizing compiler, which needs
- * more time than the tests. Disables flushes of schema changes, so that the state lacks tables
- * after a kill. Both options halve the CPU time of the storage tests.
+ * more time than the tests. Disables flushes of schema changes; after a kill, the state on disk
+ * then lacks tables. Both options halve the CPU time of the storage tests.
  */
 const THROWN_AWAY = [
   '-XX:TieredStopAtLevel=1',

@@ -14,11 +14,11 @@ import type { CassandraRing } from '#deploy/local/servers/cassandra-server';
 
 /** Maximum time until running servers form a ring, in ms. On loopback, this takes seconds. */
 const RING_MS_MAX = 60_000;
-const ASK_EVERY_MS = 500;
+const POLL_INTERVAL_MS = 500;
 
 /**
- * A read of a missing row that needs an answer from every server: the keyspace belongs to Cassandra
- * and has three copies.
+ * Reads a missing row. With consistency ALL, the read needs an answer from every server, because
+ * this keyspace of Cassandra has replication factor 3.
  */
 const READ_EVERY_COPY = `SELECT parent_id FROM system_distributed.parent_repair_history
   WHERE parent_id = 00000000-0000-1000-8000-000000000000`;
@@ -45,7 +45,7 @@ export async function ringFormed(servers: readonly PlannedProcess[]): Promise<vo
       if (performance.now() > deadlineMs) {
         throw new Error(`${server.name} does not reach the other Cassandra nodes`);
       }
-      await sleep(ASK_EVERY_MS);
+      await sleep(POLL_INTERVAL_MS);
     }
   }
 }
@@ -57,7 +57,7 @@ export function assertSameNodeCount({ folder, cassandra, cassandraNodes = 1 }: C
   if (storedCount === undefined || storedCount === cassandraNodes) return;
   const nodes = (count: number) => `${count} Cassandra node${count === 1 ? '' : 's'}`;
   throw new Error(
-    `${folder} has rows of ${nodes(storedCount)}, which ${nodes(cassandraNodes)} would lack: ` +
+    `${folder} has the data of ${nodes(storedCount)}, but the cluster has ${nodes(cassandraNodes)}: ` +
       `use CASSANDRA=${storedCount}, or another CLUSTER_FOLDER`,
   );
 }

@@ -47,8 +47,9 @@ const ARCHIVING_FILE = 'commitlog_archiving.properties';
 
 /** A server's ring on loopback. */
 export type CassandraRing = {
-  /** Address of this server, and addresses of all servers. */
+  /** Address of this server. */
   readonly host: string;
+  /** Addresses of all servers. */
   readonly hosts: readonly string[];
   /** Port of all servers for traffic between servers. */
   readonly storagePort: number;

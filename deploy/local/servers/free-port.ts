@@ -40,8 +40,8 @@ export async function freeBlock(count: number, from = 20_000, to = 32_000): Prom
   for (let step = 0; step < blocks; step += 1) {
     const first = from + ((start + step) % blocks) * count;
     const ports = Array.from({ length: count }, (_, index) => first + index);
-    const looks = ports.map((port) => assertPortFree(port, 'block'));
-    const seen = await Promise.allSettled(looks);
+    const checks = ports.map((port) => assertPortFree(port, 'block'));
+    const seen = await Promise.allSettled(checks);
     if (seen.every(({ status }) => status === 'fulfilled')) return first;
   }
   throw new Error(

@@ -36,7 +36,7 @@ export type ServerCommand = {
   readonly env?: Readonly<Record<string, string>>;
   readonly address: string;
   readonly readyMsMax: number;
-  /** Readiness check: resolves if the server answers, else rejects soon. */
+  /** Readiness check: resolves if the server answers; otherwise rejects within seconds. */
   readonly ask: () => Promise<unknown>;
 };
 
@@ -54,13 +54,12 @@ export type LocalServer = AsyncDisposable & {
   signal(signal: NodeJS.Signals): void;
 };
 
-/**
- * Interval of readiness checks, in ms. The interval grows with the start time, because checks load
- * a slow machine.
- */
-const ASK_EVERY_MS = 50;
-const ASK_EVERY_MS_MAX = 500;
-const ASKED_PART = 0.05;
+/** Minimum interval between readiness checks, in ms. */
+const POLL_INTERVAL_MS = 50;
+/** Maximum interval between readiness checks, in ms. */
+const POLL_INTERVAL_MS_MAX = 500;
+/** Interval as a share of the time since the start: frequent checks would load a slow machine. */
+const INTERVAL_SHARE = 0.05;
 
 /** Number of log lines in the error of a failed start, without stack frames. */
 const LOG_LINES_SHOWN = 5;
@@ -73,7 +72,7 @@ process.once('exit', () => {
 
 /**
  * Starts a server in its folder; resolves when the server answers. If the server ends or takes too
- * long, throws with the end of the log. Throws at once if a server already runs in the folder.
+ * long, throws with the end of the log. Throws immediately if a server already runs in the folder.
  */
 export async function startServer(
   { folder, logFolder, lifetime = 'caller' }: ServerPlace,
@@ -149,7 +148,9 @@ async function untilAnswered(
     const result = await Promise.race([answered, over]);
     if (result === 'yes') return;
     if (result !== 'no') throw new Error(`${name} ended while starting, with ${result.how}`);
-    await sleep(Math.min(ASK_EVERY_MS_MAX, Math.max(ASK_EVERY_MS, tookMs * ASKED_PART)));
+    await sleep(
+      Math.min(POLL_INTERVAL_MS_MAX, Math.max(POLL_INTERVAL_MS, tookMs * INTERVAL_SHARE)),
+    );
   }
   throw new Error(`${name} did not answer within ${readyMsMax / 1_000} s`);
 }

@@ -20,10 +20,11 @@ export type ServerRecord = {
 
 /** Maximum time of a clean stop before a kill, in ms: the service's 25 s and a margin. */
 const STOP_MS_MAX = 30_000;
-const ASK_EVERY_MS = 50;
+const POLL_INTERVAL_MS = 50;
 
 /**
- * The server that runs in a folder, from any process that started it; undefined if no server runs.
+ * Record of the server that runs in a folder, whichever process started the server; undefined if no
+ * server runs.
  */
 export function runningServer(folder: string): ServerRecord | undefined {
   try {
@@ -81,7 +82,7 @@ export async function endProcess(
   const deadlineMs = performance.now() + msMax;
   while (isRunning(who)) {
     if (performance.now() > deadlineMs) signalProcess(who, 'SIGKILL');
-    await sleep(ASK_EVERY_MS);
+    await sleep(POLL_INTERVAL_MS);
   }
 }
 

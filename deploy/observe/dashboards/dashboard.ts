@@ -21,7 +21,7 @@ export type Panel = {
   readonly mayBeEmpty?: string;
 };
 
-/** A page of panels, two in a row. */
+/** A page of panels, two panels side by side. */
 export type Dashboard = {
   /** Name of the dashboard's files, and part of its address in Grafana. */
   readonly id: string;

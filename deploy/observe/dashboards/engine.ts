@@ -31,7 +31,8 @@ export const ENGINE: Dashboard = {
     },
     {
       title: 'Bytes of actors',
-      about: 'Estimate by engine; SERVICE_ACTOR_MEMORY_MIB limits the idle actors of each kind.',
+      about:
+        'Estimate by engine; SERVICE_ACTOR_MEMORY_MIB limits the bytes of idle actors, by kind.',
       unit: 'bytes',
       queries: [
         { expr: 'sum by (instance) (identity_actor_bytes{job="engine"})', legend: '{{instance}}' },
@@ -45,7 +46,7 @@ export const ENGINE: Dashboard = {
     },
     {
       title: 'Mailbox wait',
-      about: 'Time that calls waited for the turn of their instance.',
+      about: 'Time that calls waited for earlier calls to the same actor.',
       unit: 'seconds',
       queries: quantiles('identity_mailbox_wait_seconds', ['job']),
       limit: 0.25,

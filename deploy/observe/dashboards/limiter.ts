@@ -28,7 +28,7 @@ export const LIMITER: Dashboard = {
     {
       title: 'Refused without asking',
       about:
-        'Calls per second from keys over their limit, and from addresses with many refused keys.',
+        'Calls per second that edges refused: keys over a limit, addresses with many wrong keys.',
       unit: 'perSecond',
       queries: [
         { ...perSecond('edge_refused_unasked_total'), legend: 'limited' },

@@ -126,8 +126,8 @@ three.run();
 const kept = suite('a cluster folder');
 
 for (const [stored, name, other, words] of [
-  [1, 'cassandra', 3, '1 Cassandra node, which 3 Cassandra nodes would lack'],
-  [3, 'cassandra1', 1, '3 Cassandra nodes, which 1 Cassandra node would lack'],
+  [1, 'cassandra', 3, '1 Cassandra node, but the cluster has 3 Cassandra nodes'],
+  [3, 'cassandra1', 1, '3 Cassandra nodes, but the cluster has 1 Cassandra node'],
 ] as const) {
   kept(
     `with data of ${stored} Cassandra nodes accepts ${stored} nodes, and refuses ${other}`,
@@ -142,7 +142,7 @@ for (const [stored, name, other, words] of [
           assertSameNodeCount({ ...size, cassandraNodes: other }),
         );
         const advice = `use CASSANDRA=${stored}, or another CLUSTER_FOLDER`;
-        assert.is(message, `${folder} has rows of ${words}: ${advice}`);
+        assert.is(message, `${folder} has the data of ${words}: ${advice}`);
       } finally {
         rmSync(folder, { recursive: true, force: true });
       }
