@@ -23,7 +23,9 @@ export async function checkLedger(server: Server): Promise<void> {
   const listed = sums.reduce((sum, cycles) => sum + cycles, 0);
   const { advanced } = await readCycleCount(service.metricsUrls);
   if (listed === advanced) return;
-  throw new Error(`(${server.label}): the instances have ${listed} cycles, but the counter is ${advanced}`);
+  throw new Error(
+    `(${server.label}): the instances have ${listed} cycles, but the counter is ${advanced}`,
+  );
 }
 
 function cyclesOf(answer: unknown): number {

@@ -16,8 +16,8 @@ export type ProcessKind =
   | 'balancer';
 
 /**
- * Kinds that may join a running cluster. Edges discover engines and limiters; the balancer has
- * fixed targets.
+ * Kinds of processes that may join a running cluster. Edges discover new engines and limiters. New
+ * edges and consoles cannot join, because the balancer has fixed targets.
  */
 export type NodeKind = Extract<ProcessKind, 'engine' | 'limiter'>;
 
@@ -54,27 +54,29 @@ export type ClusterSize = {
   readonly folder: string;
   /** First of a block of 100 loopback ports; also the port of the balanced API address. */
   readonly ports: number;
-  /** At most 20. Default: 3. */
+  /** Number of engines, at most 20. Default: 3. */
   readonly engines?: number;
-  /** At most 10. Default: 2. */
+  /** Number of edges, at most 10. Default: 2. */
   readonly edges?: number;
-  /** At most 4. Default: 2. */
+  /** Number of limiters, at most 4. Default: 2. */
   readonly limiters?: number;
-  /** At most 4. Default: 2, so that users stay signed in when a console ends. 0: no console. */
+  /**
+   * Number of consoles, at most 4. Default: 2, so that users stay signed in when a console ends.
+   * The value 0 starts no console.
+   */
   readonly consoles?: number;
   /**
    * Number of engine shards, and of limiter shards. Default: 64. Fixed by the folder's first start.
    */
   readonly shards?: number;
   /**
-   * Number of Cassandra nodes, 1 or 3, each with a full copy. Default: 1. Fixed by the first start.
+   * Number of Cassandra nodes, 1 or 3. Each node has all data. Default: 1. Fixed by the first
+   * start.
    */
   readonly cassandraNodes?: number | undefined;
-  /**
-   * `host:port` of an external Cassandra, and URL of an external NATS; undefined to start them
-   * here.
-   */
+  /** `host:port` of an external Cassandra; undefined to start Cassandra here. */
   readonly cassandra?: string | undefined;
+  /** URL of an external NATS; undefined to start NATS here. */
   readonly nats?: string | undefined;
 };
 

@@ -41,7 +41,7 @@ for (const [variables, complaint] of [
   [{ PROFILE: 'smoke', BASE_URL: 'ftp://a', API_KEY: 'k' }, /^BASE_URL/],
   [{ PROFILE: 'smoke', BASE_URL: 'http://a' }, /^API_KEY is not set/],
   [{ PROFILE: 'smoke', API_KEY: 'k' }, /^API_KEY is set without BASE_URL/],
-  [{ PROFILE: 'smoke', ...REMOTE, API_KEY: 'a\nb' }, /^API_KEY has characters/],
+  [{ PROFILE: 'smoke', ...REMOTE, API_KEY: 'a\nb' }, /^API_KEY contains a character/],
   [{ PROFILE: 'smoke', PROMETHEUS_URL: 'localhost:9090' }, /^PROMETHEUS_URL: an address/],
 ] as const) {
   options(`are rejected with a one-line message: ${JSON.stringify(variables)}`, () => {
