@@ -22,8 +22,8 @@ export function limiterLines(result: ChaosResult): string[] {
 
 /** Explains the table. */
 const COUNTED_CALLS =
-  'While limiters were down, edges refused calls. The table counts calls without an idempotency key, which are not ' +
-  'retried. Own accounts are the accounts whose owner was down.';
+  'The table counts calls without an idempotency key, which clients do not retry, while limiters were down. Own accounts ' +
+  'are the accounts of these limiters.';
 
 type Calls = ChaosResult['log']['calls'];
 
