@@ -127,8 +127,7 @@ upgrading(
     for (const name of cluster.processes.named('engine')) {
       await cluster.processes.replace(name, PRESENT);
     }
-    const { snapshot } = await caller.process(laterId, observationAt(120));
-    assert.is(snapshot.cycle, 2);
+    assert.is((await observe(laterId, 120)).body.data.snapshot.cycle, 2);
   },
 );
 
