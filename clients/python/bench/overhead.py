@@ -56,7 +56,10 @@ async def make_instances(client: AsyncIdentityEngine) -> list[str]:
 async def compare_reads(
     client: AsyncIdentityEngine, ids: list[str], turns: int, calls: int
 ) -> float:
-    """Compares snapshot reads through the client with httpx that parses the same JSON."""
+    """Returns the time of snapshot reads through the client, as a multiple of bare httpx.
+
+    Both sides parse the JSON.
+    """
     key = os.environ["IDENTITY_ENGINE_API_KEY"]
     headers = {"Authorization": f"Bearer {key}"}
     limits = httpx.Limits(max_connections=AT_ONCE, max_keepalive_connections=AT_ONCE)
@@ -73,7 +76,10 @@ async def compare_reads(
 
 
 async def ratio(name: str, left: Turn, right: Turn, turns: int, calls: int) -> float:
-    """Median ratio between the times of two adjacent turns."""
+    """Alternates turns of both sides. Returns the median of left time divided by right time.
+
+    Leaves out the first turn.
+    """
     ratios: list[float] = []
     for turn in range(turns + 1):
         left_s = await timed(left, calls)
@@ -85,7 +91,7 @@ async def ratio(name: str, left: Turn, right: Turn, turns: int, calls: int) -> f
 
 
 async def timed(call: Turn, calls: int) -> float:
-    """Seconds for ``calls`` calls, 64 at once."""
+    """Returns the time of ``calls`` calls in seconds. At most 64 calls run concurrently."""
     left = iter(range(calls))
 
     async def work() -> None:
@@ -100,7 +106,10 @@ async def timed(call: Turn, calls: int) -> float:
 async def compare_buffer(
     client: AsyncIdentityEngine, ids: list[str], turns: int, calls: int
 ) -> float:
-    """Compares observations through the buffer with single calls, 64 at once."""
+    """Returns the observation rate through the buffer, as a multiple of the rate of single calls.
+
+    At most 64 single calls run concurrently.
+    """
     at_ms = 1_768_478_400_000
 
     def observation() -> dict[str, object]:
@@ -127,7 +136,7 @@ async def compare_buffer(
             await buffer.add(ids[number % INSTANCES], timed_one)
         closed = await buffer.close(timeout_s=120)
         buffer_s = time.perf_counter() - began_s
-        assert closed.acknowledged == calls * 10, "every observation counts"
+        assert closed.acknowledged == calls * 10, "every observation is acknowledged"
         if turn > 0:
             gains.append((calls * 10 / buffer_s) / (calls / single_s))
             rates = f"single {calls / single_s:.0f}/s, buffer {calls * 10 / buffer_s:.0f}/s"
@@ -137,6 +146,6 @@ async def compare_buffer(
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a few seconds, for a first look")
+    parser.add_argument("--quick", action="store_true", help="run a few seconds only")
     is_quick = parser.parse_args().quick
     sys.exit(asyncio.run(main(turns=3, calls=500) if is_quick else main(turns=15, calls=3_000)))

@@ -4,7 +4,7 @@
 
 In each turn, a language model proposes an action. If the agent's contract forbids the action, the
 agent chooses another action. The agent then reports its action to the service as an observation. A
-fixed table replaces the language model, so that the example needs nothing else.
+fixed table replaces the language model, so that the example runs without a model.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from identity_engine import IdentityEngine, KnownAction, Observation
 from identity_engine.models import Action, ModeTarget
 
 PROPOSALS: list[KnownAction] = ["explore", "execute", "challenge", "question", "pivot", "comfort"]
-"""Proposals of the stand-in, repeated: an eager model that never rests."""
+"""Actions that ``propose`` returns in this order, again and again."""
 
 MODE_OF: dict[Action, ModeTarget] = {
     "explore": "EXPLORATION",

@@ -3,9 +3,10 @@
     IDENTITY_ENGINE_API_KEY=svc_sk_… python examples/fleet.py [AGENTS] [OBSERVATIONS]
 
 Each agent makes several observations within a second. The buffer keeps each agent's order, sends
-batches, sets timestamps a second apart, and finally reports how many observations count. Unsent
-batches are written to a file, and the next run sends these batches with the same keys. Batches that
-are too old to send stay in the file. Agents with unsent batches are not deleted.
+batches with timestamps a second apart, and finally reports the number of acknowledged observations.
+The example writes unacknowledged batches to a file. The next run sends these batches with the same
+keys. Batches that are too old to send stay in the file. Agents with unacknowledged batches are not
+deleted.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ async def main(agents: int, observations: int) -> None:
                 await buffer.add(agent, Observation(mode_target="ORDER", signal_strength=strength))
         closed = await buffer.close(timeout_s=60)
         took_s = time.perf_counter() - began_s
-        # Until now, the file has the content of the previous run.
+        # The file keeps the batches of the previous run until here.
         keep([*too_old, *closed.unacknowledged])
         print(f"{closed.acknowledged} observations of {agents} agents in {took_s:.1f} s")
         print(f"{len(closed.rejected)} rejected, {len(closed.unacknowledged)} batches left")

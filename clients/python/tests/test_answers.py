@@ -1,4 +1,4 @@
-"""Recognition of the service's answers, and outcomes after foreign answers."""
+"""Answers of the service and foreign answers, which a proxy or another server sent."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 
 @pytest.mark.parametrize("fault", ["silence", "dribble"])
-def test_cancelling_ends_a_call_at_once_without_a_retry(fault: Fault) -> None:
+def test_cancelling_ends_a_call_immediately_without_a_retry(fault: Fault) -> None:
     async def main() -> None:
         async with AsyncIdentityEngine(api_key=KEY, base_url=server.base_url) as client:
             task = asyncio.create_task(client.account.get())

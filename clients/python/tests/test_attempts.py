@@ -1,4 +1,4 @@
-"""Retries, their number, and the errors and events for the caller."""
+"""Retries: conditions, number and delays, and the errors and events for the caller."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_read_is_retried_and_leaves_no_unknown_outcome(kind: Kind, fault: Reply 
     assert error.may_have_happened is False
 
 
-FOR_GOOD: list[Any] = [
+PERMANENT: list[Any] = [
     refusal(400, "invalid_request", reason="invalid_parameter"),
     refusal(401, "unauthorized"),
     refusal(403, "forbidden", reason="read_only_key"),
@@ -76,7 +76,7 @@ FOR_GOOD: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("answer", FOR_GOOD, ids=lambda answer: f"{answer.status} {answer.body!r}")
+@pytest.mark.parametrize("answer", PERMANENT, ids=lambda answer: f"{answer.status} {answer.body!r}")
 def test_permanent_refusal_is_not_retried(kind: Kind, answer: Reply) -> None:
     with serving(script(answer)) as server, client_of(kind, server.base_url) as client:
         error = raised(lambda: client.instances.create("Ada"))
@@ -85,12 +85,12 @@ def test_permanent_refusal_is_not_retried(kind: Kind, answer: Reply) -> None:
     assert len(server.requests) == 1
 
 
-SURELY_NOTHING: list[Any] = [
+NOT_APPLIED: list[Any] = [
     refusal(429, "rate_limited", retry_after=0),
     unavailable("overloaded"),
     unavailable("limiter_unavailable"),
 ]
-OPEN: list[Any] = [
+OUTCOME_UNKNOWN: list[Any] = [
     "close",
     "reset",
     refusal(500, "internal"),
@@ -101,13 +101,13 @@ OPEN: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("fault", SURELY_NOTHING)
+@pytest.mark.parametrize("fault", NOT_APPLIED)
 def test_rename_is_retried_if_certainly_nothing_changed(kind: Kind, fault: Reply) -> None:
     with serving(script(fault, RENAMED)) as server, client_of(kind, server.base_url) as client:
         assert client.instances.update(INSTANCE["id"], name="Ada").attempts == 2
 
 
-@pytest.mark.parametrize("fault", OPEN)
+@pytest.mark.parametrize("fault", OUTCOME_UNKNOWN)
 def test_rename_with_unknown_outcome_is_not_retried(kind: Kind, fault: Reply | Fault) -> None:
     with serving(script(fault, RENAMED)) as server, client_of(kind, server.base_url) as client:
         error = raised(lambda: client.instances.update(INSTANCE["id"], name="Ada"))
@@ -125,7 +125,7 @@ def test_refused_connection_is_retried_for_every_call(kind: Kind) -> None:
     assert (error.attempts, error.may_have_happened) == (2, False)
 
 
-@pytest.mark.parametrize("fault", OPEN)
+@pytest.mark.parametrize("fault", OUTCOME_UNKNOWN)
 def test_not_found_after_a_delete_with_unknown_outcome_counts_as_deleted(
     kind: Kind, fault: Reply | Fault
 ) -> None:

@@ -66,7 +66,7 @@ def processed(request: Request) -> Reply:
     return data({**state(), "processed_count": len(request.json["observations"])})
 
 
-def test_observations_are_sent_in_batches_a_second_apart(kind: Kind) -> None:
+def test_observations_of_batches_are_a_second_apart(kind: Kind) -> None:
     with serving(processed) as server, client_of(kind, server.base_url) as client:
         with buffer_of(client, batch_max=40) as buffer:
             for _ in range(100):
@@ -257,7 +257,7 @@ def test_raising_hook_does_not_stop_a_buffer(kind: Kind, caplog: pytest.LogCaptu
 
 
 def test_many_threads_can_add(service: str) -> None:
-    """The real service receives everything, in the order of each thread."""
+    """The real service receives all observations, in the order of each thread."""
     key = os.environ["IDENTITY_ENGINE_API_KEY"]
     with client_of("sync", service, api_key=key) as client:
         ids = [client.instances.create(f"thread {n}").data.id for n in range(8)]

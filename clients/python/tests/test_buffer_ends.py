@@ -23,7 +23,7 @@ from test_buffer import OBSERVATION, ONE, OTHER, buffer_of, processed
 from wire_server import Reply, Request, data, refusal, script, serving
 
 SOON_S = 5.0
-"""Timeout for a woken thread to end, in seconds."""
+"""Maximum time for a woken thread to end, in seconds."""
 
 
 @contextmanager
@@ -37,12 +37,15 @@ def silent_sync_buffer(**options: Any) -> Iterator[ObservationBuffer]:
 
 @contextmanager
 def calling(call: Any) -> Iterator[list[Exception]]:
-    """Runs a call on another thread, which must end soon after the block. Yields its exceptions."""
+    """Runs a call on another thread. Yields the exceptions of the call.
+
+    The call must wait when the block begins, and end soon after the block.
+    """
     errors: list[Exception] = []
     thread = threading.Thread(target=lambda: errors.append(raised(call)), daemon=True)
     thread.start()
     time.sleep(0.2)
-    assert thread.is_alive(), "the call waits"
+    assert thread.is_alive(), "the call did not wait"
     yield errors
     thread.join(SOON_S)
     assert not thread.is_alive(), "the call has not ended"
@@ -57,7 +60,7 @@ def test_waiting_add_raises_when_the_buffer_closes() -> None:
         assert sum(len(each.observations) for each in closed.unacknowledged) == 1
 
 
-def test_waiting_flush_raises_when_the_rest_is_returned() -> None:
+def test_waiting_flush_raises_when_close_returns_the_observations() -> None:
     with silent_sync_buffer() as buffer:
         buffer.add(ONE, OBSERVATION)
         with calling(buffer.flush) as errors:
@@ -65,8 +68,8 @@ def test_waiting_flush_raises_when_the_rest_is_returned() -> None:
         assert [type(each) for each in errors] == [BufferClosedError]
 
 
-def test_calls_concurrent_with_close_end() -> None:
-    """At any moment during ``close``."""
+def test_calls_made_during_close_end() -> None:
+    """A thread adds observations until ``add`` raises, while ``close`` runs."""
     for _ in range(20):
         with serving(processed) as server, client_of("sync", server.base_url) as client:
             with buffer_of(client, delay_max_s=0) as buffer:
@@ -108,7 +111,7 @@ def test_call_that_ends_while_the_loop_stops_returns_its_result() -> None:
 
 
 class Interrupted(BaseException):
-    """Stands for KeyboardInterrupt."""
+    """Replaces KeyboardInterrupt, which would end the test run."""
 
 
 def test_close_returns_the_same_result_after_an_interruption(
@@ -174,7 +177,7 @@ def test_hook_runs_after_the_counts_are_updated(kind: Kind) -> None:
 
 
 def test_waiting_adds_continue_in_order() -> None:
-    """Even if an add arrives while another add is woken."""
+    """An ``add`` that arrives while another ``add`` is woken must not overtake that ``add``."""
     seen: list[int] = []
 
     async def main() -> None:

@@ -1,8 +1,8 @@
-"""With any faults, every observation counts once, in order, or is returned.
+"""With any faults, every observation is applied once and in order, or is returned.
 
 Generates schedules of adds and a fault for each request, and runs the whole client in virtual time
-against a model of the service. A failure prints how to reproduce it. ``BUFFER_EXAMPLES=5000`` runs
-more examples.
+against a model of the service. If an example fails, the test prints how to reproduce the example.
+``BUFFER_EXAMPLES=5000`` runs more examples.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Add:
     instance: str
     pause_s: float
     own_offset_s: float | None
-    """Caller's timestamp relative to the time of adding, in seconds."""
+    """Caller's timestamp, relative to the time of adding, in seconds; None for no timestamp."""
     wrong_strength: int | None
-    """Strength that the service refuses, with or without an index."""
+    """Strength that the service refuses, with or without an index; None for a valid one."""
 
     @property
     def is_wrong(self) -> bool:
@@ -58,7 +58,7 @@ class Plan:
     pending_max: int
     close_s: float
     ahead_s: float
-    """Lead of the first instance's newest observation before any add, in seconds."""
+    """Lead of the first instance's newest timestamp over the clock at the start, in seconds."""
     skew_s: float
     """Lag of the service's clock, in seconds."""
 
@@ -174,7 +174,7 @@ async def _play(plan: Plan) -> None:
     rejected = {number for each in play.rejected for number in numbers([each.observation])}
     assert rejected <= {n for n, add in enumerate(plan.adds) if add.is_wrong}
     own = {n for n, add in enumerate(plan.adds) if add.own_offset_s is not None}
-    assert set(play.throttled) <= own, "a buffer's timestamp is moved, not reported"
+    assert set(play.throttled) <= own, "throttled although the buffer set the timestamp"
     rejected |= set(play.throttled)
     back: dict[str, list[int]] = {name: [] for name in INSTANCES}
     unclear: set[int] = set()
@@ -185,10 +185,10 @@ async def _play(plan: Plan) -> None:
     for name in INSTANCES:
         applied = numbers(play.service.applied.get(name, []))
         kept = [n for n in play.added[name] if n not in rejected]
-        assert len(set(applied)) == len(applied), "twice"
+        assert len(set(applied)) == len(applied), "applied twice"
         settled = [n for n in kept if n not in back[name]]
         assert [n for n in applied if n not in back[name]] == settled, "lost, or out of order"
-        assert set(applied) & set(back[name]) <= unclear, "reported as unapplied although applied"
+        assert set(applied) & set(back[name]) <= unclear, "returned as not applied, but applied"
         assert back[name] == [n for n in kept if n in back[name]], "returned out of order"
     await play.second(closed)
     await asyncio.sleep(10)
@@ -200,9 +200,9 @@ async def _play(plan: Plan) -> None:
     for name in INSTANCES:
         for each in play.service.applied.get(name, []):
             (number,) = numbers([each])
-            assert number not in own or each["timestamp"] == play.own_texts[number], "moved"
+            assert number not in own or each["timestamp"] == play.own_texts[number], "changed"
         kept = [n for n in play.added[name] if n not in rejected]
-        assert numbers(play.service.applied.get(name, [])) == kept, "restored exactly once"
+        assert numbers(play.service.applied.get(name, [])) == kept, "lost or twice"
         assert not set(kept) & {n for n, add in enumerate(plan.adds) if add.is_wrong}
     assert play.service.most_at_once <= 2
     assert plan.skew_s > 0 or play.service.too_far_ahead == 0

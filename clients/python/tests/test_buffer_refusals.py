@@ -48,7 +48,7 @@ FOREIGN: list[Any] = [
 
 
 @pytest.mark.parametrize("foreign", FOREIGN)
-def test_foreign_answer_settles_nothing(kind: Kind, foreign: Reply) -> None:
+def test_foreign_answer_does_not_finish_a_batch(kind: Kind, foreign: Reply) -> None:
     answers: list[Any] = [foreign]
 
     def answer(request: Request) -> Reply | Fault:
@@ -63,7 +63,7 @@ def test_foreign_answer_settles_nothing(kind: Kind, foreign: Reply) -> None:
     assert len(server.requests) == 2
 
 
-def test_answer_with_another_count_settles_nothing(kind: Kind) -> None:
+def test_answer_with_another_count_does_not_finish_a_batch(kind: Kind) -> None:
     answers: list[int] = [1]
 
     def answer(request: Request) -> Reply:
@@ -92,8 +92,10 @@ REFUSED_AFTER_ALL = [
 
 
 @pytest.mark.parametrize("last", REFUSED_AFTER_ALL, ids=lambda last: str(last.status))
-def test_observation_that_may_count_is_returned_and_not_rejected(kind: Kind, last: Reply) -> None:
-    """Other instances continue."""
+def test_observation_with_unknown_outcome_is_returned_and_not_rejected(
+    kind: Kind, last: Reply
+) -> None:
+    """The buffer continues to send the observations of other instances."""
     refusals: list[Reply | Fault] = ["close", last, last]
 
     def answer(request: Request) -> Reply | Fault:
@@ -201,8 +203,8 @@ def test_add_refuses_an_observation_that_can_never_be_sent(kind: Kind, wrong: An
             assert buffer.close(timeout_s=5).acknowledged == 2
 
 
-def test_observation_too_far_ahead_keeps_its_key_while_it_may_count(kind: Kind) -> None:
-    """With a new key, an attempt in flight would count too."""
+def test_observation_too_far_ahead_with_unknown_outcome_keeps_its_key(kind: Kind) -> None:
+    """With a new key, the service could also apply the earlier attempt."""
     ahead = refusal(
         422,
         "invalid_request",

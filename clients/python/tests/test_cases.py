@@ -45,7 +45,7 @@ POSITIONAL = {
 
 
 class Replay:
-    """Answers the exchanges of a case in order, and records differences."""
+    """Answers the requests of a case in order, and records differences from the case."""
 
     def __init__(self, case: Mapping[str, Any]) -> None:
         self._exchanges = case["exchanges"]
@@ -208,7 +208,7 @@ def _check(case: Mapping[str, Any], outcome: Any) -> None:
 
 
 def _same_data(found: Any, wanted: Any) -> None:
-    """Asserts that models equal their JSON, without loss."""
+    """Asserts that models have exactly the values of the JSON answer."""
     if isinstance(found, list):
         assert len(found) == len(wanted)
         for item, json_item in zip(found, wanted, strict=True):

@@ -96,7 +96,7 @@ def test_stream_raises_permanent_failures(
     assert len(server.requests) == 2
 
 
-def test_silent_connection_counts_as_dead(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_connection_is_replaced(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (async_events, sync_events):
         monkeypatch.setattr(module, "SILENCE_S_MAX", 0.2)
     answers = script(stream(RETRY, cycle(1), then="open"), stream(RETRY, cycle(2), DELETED))

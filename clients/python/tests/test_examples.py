@@ -34,7 +34,7 @@ def test_agent_example_obeys_its_contract(service: str, tmp_path: Path) -> None:
     assert int(replaced.group(1)) > 0, "the contract forbade nothing"
 
 
-def test_fleet_example_counts_every_observation(service: str, tmp_path: Path) -> None:
+def test_fleet_example_reports_every_observation(service: str, tmp_path: Path) -> None:
     said = run("fleet.py", "1000", "5", folder=tmp_path)
     assert "5000 observations of 1000 agents" in said
     assert "0 rejected, 0 batches left" in said

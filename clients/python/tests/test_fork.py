@@ -41,7 +41,7 @@ CHILD_S_MAX = 40.0
 
 @contextmanager
 def forked(work: Callable[[], Any]) -> Iterator[Callable[[], Any]]:
-    """Runs ``work`` in a child process. Yields a function that returns its result."""
+    """Runs ``work`` in a child process. Yields a function that returns the result of ``work``."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -144,7 +144,7 @@ def test_an_asynchronous_client_works_in_a_new_event_loop_of_a_child() -> None:
         assert server.connections == 2
 
 
-# Report 1: a child sent over a caller's httpx client, whose connections the parent used.
+# Report 1: a child used a caller's httpx client, whose connections belong to the parent.
 def test_an_httpx_client_of_the_caller_is_refused_in_a_child() -> None:
     with serving(named) as server, httpx.Client() as http:
         with client_of("sync", server.base_url, http_client=http) as client:

@@ -152,7 +152,7 @@ def test_later_cycle_is_newer_in_any_order(kind: Kind) -> None:
 
 
 def test_contract_without_a_cycle_has_at_least_the_held_cycle(kind: Kind) -> None:
-    """Therefore an event of the same cycle, which may have been delayed, is older."""
+    """An event of the same cycle may have been delayed, so the guard ignores this event."""
     blocks = (block("state", of_cycle(5, "question")), block("state", of_cycle(6, "comfort")))
 
     def answer(request: Request) -> Reply:
@@ -190,7 +190,7 @@ def test_reset_invalidates_earlier_requests(kind: Kind) -> None:
 
 
 def test_replay_of_an_earlier_call_updates_nothing(kind: Kind) -> None:
-    """A replay for a retry does: it is the answer to the first attempt."""
+    """The replayed answer to a retry belongs to the present call, and updates the guard."""
     old = data(state("pivot"), Idempotent_Replayed="true")
     answers = script(data(contract("explore")), old, "close", old)
     with serving(answers) as server, client_of(kind, server.base_url) as client:

@@ -20,7 +20,7 @@ OBSERVATION = {"mode_target": "ORDER", "signal_strength": 0.5}
 
 
 def test_waiting_for_a_slot_counts_towards_the_deadline() -> None:
-    """A call that gets its slot after half of its time has only the other half."""
+    """A call that waits 0.7 s for a slot has 0.3 s left of its deadline of 1 s."""
     with serving(script("silence")) as server:
         with IdentityEngine(api_key=KEY, base_url=server.base_url, attempts_max=1) as client:
             slots = client._caller.connections._present().slots
@@ -67,7 +67,7 @@ def keys_of(pipe: Any) -> None:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_forked_processes_create_different_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even if the clock steps back, so that keys continue from the last key."""
+    """The clock steps back, so that each process would continue from the same last key."""
     uuid7()
     monkeypatch.setattr(time, "time_ns", lambda: 1_000_000_000_000)
     context = multiprocessing.get_context("fork")

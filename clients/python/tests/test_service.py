@@ -58,7 +58,7 @@ def test_instance_is_created_changed_and_deleted(client: Any) -> None:
     assert isinstance(raised(lambda: client.instances.get(name)), errors.NotFoundError)
 
 
-def test_idempotency_key_counts_a_call_once(instance: Any) -> None:
+def test_call_with_an_idempotency_key_is_applied_once(instance: Any) -> None:
     key = "a key of the caller"
     first = instance.process(observation(0), idempotency_key=key)
     again = instance.process(observation(0), idempotency_key=key)
@@ -81,7 +81,7 @@ def test_buffer_repeats_an_observation_of_a_call(client: Any, instance: Any) -> 
     assert instance.snapshot().data.cycle == 1
 
 
-def test_early_observation_is_a_value_or_with_strict_an_error(instance: Any) -> None:
+def test_early_observation_raises_an_error_only_with_strict(instance: Any) -> None:
     assert instance.process(observation(0)).throttled is None
     early = instance.process(observation(0.4))
     assert early.throttled.retry_after_s == 1

@@ -1,4 +1,4 @@
-"""Observation keys, throttling, and buffers continued by a later process."""
+"""Keys of observations, throttling, and spools from which a later process continues."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class KeyedService:
 
 
 def logged(number: int, **fields: Any) -> dict[str, Any]:
-    """Observation in a caller's log."""
+    """Returns an observation of a caller's log, with a timestamp and a key of the caller."""
     return {
         **OBSERVATION,
         "context": {"n": number},
@@ -108,7 +108,7 @@ def logged(number: int, **fields: Any) -> dict[str, Any]:
 
 
 # Report 2: a log that was sent again after a crash counted twice.
-def test_repeated_log_counts_once(kind: Kind) -> None:
+def test_log_that_is_sent_again_is_applied_once(kind: Kind) -> None:
     service = KeyedService()
     with serving(service) as server, client_of(kind, server.base_url) as client:
         with buffer_of(client, batch_max=30) as buffer:
@@ -242,8 +242,10 @@ def test_a_later_process_continues_after_kill_9(kind: Kind, tmp_path: Path) -> N
         assert closed.unacknowledged == ()
     for n in range(3):
         numbers = service.numbers(f"inst_{n}")
-        assert numbers == sorted(set(numbers)), "twice, or out of order"
-        assert {number for number in taken if number % 3 == n} <= set(numbers), "lost"
+        assert numbers == sorted(set(numbers)), "applied twice or out of order"
+        assert {number for number in taken if number % 3 == n} <= set(numbers), (
+            "an observation was lost"
+        )
     assert service.numbers(ONE) == [99]
     assert list(FileSpool(path).load()) == []
 
@@ -379,7 +381,7 @@ def test_child_releases_the_file_of_an_ended_parent(tmp_path: Path) -> None:
         assert outcome() is True
 
 
-def test_file_is_rewritten_when_most_of_it_is_done(
+def test_file_is_rewritten_when_most_observations_are_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(spool_module, "REWRITTEN_BYTES_MIN", 10_000)
@@ -414,7 +416,7 @@ def test_observation_with_an_old_key_is_returned(kind: Kind, tmp_path: Path) -> 
 
 
 class Table:
-    """A caller's store."""
+    """A store of the caller, in memory."""
 
     def __init__(self) -> None:
         self.rows: dict[tuple[str, str], SpooledObservation] = {}

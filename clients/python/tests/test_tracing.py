@@ -25,7 +25,7 @@ def test_requests_carry_the_trace_of_the_active_span(kind: Kind) -> None:
     assert "traceparent" not in outside.headers
 
 
-def test_without_the_api_package_nothing_is_added(
+def test_client_without_the_api_package_adds_no_header(
     kind: Kind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry", None)

@@ -19,7 +19,7 @@ def test_key_is_a_version_7_uuid_with_the_present_time() -> None:
     assert str(value) == str(value).lower()
 
 
-def test_keys_rise_over_all_threads() -> None:
+def test_keys_increase_in_every_thread() -> None:
     made: list[list[str]] = [[] for _ in range(4)]
 
     def make(keys: list[str]) -> None:
@@ -34,7 +34,7 @@ def test_keys_rise_over_all_threads() -> None:
     assert len({key for keys in made for key in keys}) == 20_000
 
 
-def test_keys_rise_when_the_clock_steps_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_increase_when_the_clock_steps_back(monkeypatch: pytest.MonkeyPatch) -> None:
     first = uuid7()
     monkeypatch.setattr(time, "time_ns", lambda: 1_000_000_000_000)
     second = uuid7()

@@ -59,13 +59,13 @@ def install() -> None:
         uv = [str(PYTHON), "-m", "uv", "--quiet", "pip", "install", "--python", str(PYTHON)]
         run([*uv, *locked])
     except subprocess.CalledProcessError:
-        # Fall back to pip, which may be the only one configured for a proxy or an index.
+        # Fall back to pip: maybe only pip is configured for the proxy or the index.
         run([*pip, *locked])
     run([*pip, "--no-deps", "--no-build-isolation", "--editable", "."])
 
 
 def run(command: list[str]) -> None:
-    """Runs a program in the package folder. Raises if it fails."""
+    """Runs a program in the package folder. Raises if the program fails."""
     env = {**os.environ, "SSL_CERT_FILE": os.environ.get("PIP_CERT", "")}
     if env["SSL_CERT_FILE"] == "":
         del env["SSL_CERT_FILE"]

@@ -1,7 +1,9 @@
 """Writes ``src/identity_engine/_generated.py`` from ``clients/models/models.json``.
 
-python tools/generate_models.py            writes it python tools/generate_models.py --check
-fails if the committed text is out of date
+    python tools/generate_models.py            writes the file
+    python tools/generate_models.py --check    fails if the committed file is out of date
+
+Change the models in the service's ``clients/models``.
 """
 
 from __future__ import annotations
@@ -79,7 +81,7 @@ def as_api_document(models: dict[str, Any]) -> Any:
 
 
 def with_times(schema: Any) -> Any:
-    """Sets ``date-time`` for RFC 3339 times, which the document marks in descriptions only."""
+    """Sets the format ``date-time`` of RFC 3339 times, which only their descriptions name."""
     if isinstance(schema, list):
         return [with_times(item) for item in schema]
     if not isinstance(schema, dict):

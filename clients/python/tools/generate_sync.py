@@ -1,7 +1,9 @@
 """Writes ``src/identity_engine/_sync`` from ``_async`` by replacing words.
 
-python tools/generate_sync.py            writes it python tools/generate_sync.py --check    fails if
-the committed text is out of date
+    python tools/generate_sync.py            writes the files
+    python tools/generate_sync.py --check    fails if the committed files are out of date
+
+Change only ``_async`` by hand.
 """
 
 from __future__ import annotations

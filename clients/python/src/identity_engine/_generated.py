@@ -164,7 +164,7 @@ A later release may return other values.
 
 class CreatedInstance(Model):
     """
-    An instance as returned by its create.
+    A created instance, as the create returns it.
     """
 
     model_config = ConfigDict(
@@ -1048,7 +1048,7 @@ class SuggestedConfig(Model):
 
 class SustainedShift(Model):
     """
-    The test for a sustained shift.
+    Result of the test for a sustained shift.
     """
 
     model_config = ConfigDict(
@@ -1087,7 +1087,7 @@ class TestAnswer(Model):
 
 class UpdatedInstance(Model):
     """
-    An instance as returned by its update.
+    An updated instance, as the update returns it.
     """
 
     model_config = ConfigDict(
@@ -1646,7 +1646,7 @@ class TestResult(Model):
 
 class Account(Model):
     """
-    The account of a key, including the present request.
+    The account of a key, with its usage including the present request.
     """
 
     model_config = ConfigDict(
@@ -1828,7 +1828,7 @@ class Error(Model):
 
 class PersonaDetail(Model):
     """
-    A reference persona in full.
+    A reference persona with all details.
     """
 
     model_config = ConfigDict(

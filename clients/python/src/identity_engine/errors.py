@@ -46,7 +46,7 @@ class ConfigurationError(IdentityEngineError, ValueError):
 
 
 class ApiError(IdentityEngineError):
-    """A refusal by the service. Unknown codes use this class itself."""
+    """A refusal by the service. A refusal with an unknown code has this class itself."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class ApiError(IdentityEngineError):
 
     @property
     def field(self) -> str | None:
-        """Invalid JSON path, parameter or header, such as ``observations[3].timestamp``."""
+        """The invalid JSON path, parameter or header, such as ``observations[3].timestamp``."""
         return self._detail("field")
 
     @property
@@ -163,7 +163,7 @@ class DeadlineError(IdentityEngineError, TimeoutError):
 
 
 class MalformedAnswerError(IdentityEngineError):
-    """An answer that the service did not send, such as a proxy's HTML page."""
+    """An answer that this client cannot read, such as a proxy's HTML page."""
 
     def __init__(
         self,
@@ -222,7 +222,7 @@ class ClientClosedError(IdentityEngineError):
 
 
 class SpoolError(IdentityEngineError):
-    """A spool cannot be opened, read or written. ``add`` has not accepted its observation."""
+    """A spool cannot be opened, read or written. If raised by ``add``, nothing was added."""
 
 
 class BufferClosedError(IdentityEngineError):

@@ -16,7 +16,7 @@ from identity_engine.models import (
 
 @dataclass(frozen=True, slots=True)
 class StateEvent:
-    """The state. Sent first, and after the newest cycle, rename or reset."""
+    """State of the instance. Sent first, and after the newest cycle, rename or reset."""
 
     data: StateEventData
     """Snapshot, contract and drift, as in the answer to an observation."""
@@ -25,7 +25,7 @@ class StateEvent:
 
 @dataclass(frozen=True, slots=True)
 class CycleEvent:
-    """A processed observation, once it is durable."""
+    """An observation that was processed and is durable."""
 
     id: int
     """Ordinal of the observation since the instance was created, from 1."""
@@ -63,7 +63,7 @@ class DeletedEvent:
 
 @dataclass(frozen=True, slots=True)
 class UnknownEvent:
-    """An event of an unknown type."""
+    """An event of a type that this version does not know."""
 
     name: str
     """Event name in the stream."""

@@ -51,7 +51,7 @@ class Result(Generic[T_co]):
     data: T_co
     """Answer data, with the API's field names."""
     status: int
-    """HTTP status: 200, or 201 for a create."""
+    """HTTP status: 200; 201 for a create; 404 for a delete whose retry found no instance."""
     request_id: str | None
     """Request id in the service's log."""
     limits: Limits
@@ -71,7 +71,7 @@ class Observed(Result[T_co]):
     """Answer to an observation or a batch."""
 
     throttled: Throttled | None = None
-    """None if the observations counted. Otherwise nothing changed, and ``data`` is the current
+    """None if the observations were applied. Otherwise nothing changed, and ``data`` is the current
     state.
     """
 
@@ -99,7 +99,7 @@ class NotModified:
 
 
 class PageInfo(BaseModel):
-    """Page position in its list. Fields that a list does not have are None."""
+    """Position of a page in its list. Fields that a list does not have are None."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 

@@ -13,7 +13,7 @@ from identity_engine import ApiError, IdentityEngineError, Throttled
 from recorded_wire import Traffic
 
 Outcome = dict[str, Any]
-"""Call outcome."""
+"""Outcome of a call, as a JSON object of the log."""
 
 
 class SentObservation(TypedDict):
@@ -50,7 +50,7 @@ def write_line(
 def outcome_of_result(
     etag: str | None, throttled: Throttled | None, traffic: Traffic | None
 ) -> Outcome:
-    """Log outcome for a result."""
+    """Returns the outcome to log for a result."""
     if throttled is not None:
         return {"kind": "throttled", "etag": etag or ""}
     digest = hashlib.sha256(b"" if traffic is None else traffic.content).digest()
@@ -59,7 +59,7 @@ def outcome_of_result(
 
 
 def outcome_of_error(error: IdentityEngineError) -> Outcome:
-    """Log outcome for a client error."""
+    """Returns the outcome to log for an error of the client."""
     if error.may_have_happened:
         return {"kind": "unknown", "why": repr(error)}
     if isinstance(error, ApiError):

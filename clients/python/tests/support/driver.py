@@ -1,7 +1,7 @@
 """Sends calls to a service for some seconds, and writes each call with its outcome as JSON.
 
 The service's crash test (``test/clients/crash``) compares these lines with the stores, to prove
-that nothing was lost or doubled. Address and key come from the environment.
+that no call was lost or applied twice. Address and key come from the environment.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ MODES = (
 
 
 class Subject:
-    """Observations sent to one instance, which determine the next timestamp."""
+    """An instance, with the number of observations that determines the next timestamp."""
 
     def __init__(self, id: str) -> None:
         self.id = id
@@ -81,7 +81,7 @@ class Driver:
         self._calls = 0
 
     async def agent(self) -> None:
-        """Calls its own instance sequentially until the end."""
+        """Makes one call after another on its own instance until the run ends."""
         subject = Subject(await self._create())
         while time.monotonic() < self._end_s:
             await asyncio.sleep(random.random() * 2 * PAUSE_S)
@@ -174,7 +174,7 @@ class Driver:
         }
 
         async def make(request_id: str) -> Result[CreatedInstance]:
-            # The call number is assigned before this function runs.
+            # `_called` assigns the call number before it calls this function.
             name = f"n{self._calls}"
             return await self._client.instances.create(
                 name, initial_config=config, request_id=request_id
@@ -242,14 +242,14 @@ def never_sent(_: object) -> Outcome:
 
 
 def hundredth() -> float:
-    """Random number from 0 to 1 with the same text in every number format."""
+    """Returns a random multiple of 0.01 from 0 to 1."""
     return random.randrange(101) / 100
 
 
 def process_of(
     observations: Sequence[SentObservation], *, is_batch: bool, is_every: bool = False
 ) -> dict[str, Any]:
-    """Request entry for observations in the log."""
+    """Returns the request to log for observations."""
     return {
         "kind": "process",
         "observations": observations,

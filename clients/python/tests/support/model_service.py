@@ -1,4 +1,4 @@
-"""Models the service's batch route, with injected failures."""
+"""Model of the service's batch route, with injected faults."""
 
 from __future__ import annotations
 
@@ -35,11 +35,15 @@ Fault = Literal[
     "other count",
     "no data after",
 ]
+"""Faults of the service or the network.
+
+``before``: the batch is not applied. ``after``: the batch is applied, but the answer is lost.
+"""
 
 FUTURE_MS_MAX = 300_000
 INTERVAL_MS = 1_000
 WRONG_WITHOUT_INDEX = 8
-"""Strength of an observation that is refused without an index, like too deep nesting."""
+"""Signal strength of an observation whose refusal names no index, as for too deep nesting."""
 OF_THE_SERVICE = {"X-Request-Id": "req_0123456789abcdef"}
 
 
@@ -165,7 +169,7 @@ class ModelService(httpx.AsyncBaseTransport):
 
 
 def _certain(fault: Fault) -> httpx.Response | None:
-    """Answer of a fault that certainly has no effect."""
+    """Returns the answer for a fault that certainly has no effect; None for other faults."""
     match fault:
         case "overloaded":
             return refusal(503, "service_unavailable", None, "overloaded", retry_after=1)

@@ -30,7 +30,7 @@ class RecordedWire(httpx.AsyncBaseTransport):
     """Transport between a client and the network.
 
     Loses the share ``lost_share`` of the answers to changes. With ``has_new_keys``, each attempt
-    gets a new idempotency key, as from a broken client.
+    gets a new idempotency key, as a broken client would send.
     """
 
     def __init__(self, *, lost_share: float, has_new_keys: bool) -> None:

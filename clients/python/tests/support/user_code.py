@@ -1,4 +1,4 @@
-"""User code for type checkers: correct lines, and wrong lines with a marker."""
+"""User code for type checkers: correct lines, and wrong lines with an ignore comment."""
 
 from __future__ import annotations
 

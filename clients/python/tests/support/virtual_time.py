@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class _Jumping(selectors.SelectSelector):
-    """Returns at once, and records the time that it would have waited."""
+    """Selector that never waits, and adds up the time that it would have waited."""
 
     def __init__(self) -> None:
         super().__init__()

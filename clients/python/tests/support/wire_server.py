@@ -44,8 +44,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer, whole or in pieces. ``then`` says what follows the pieces: the end, a cut
-    connection, or an open stream.
+    """An answer, whole or in pieces.
+
+    ``then``: after the pieces, ``end`` ends the answer, ``cut`` closes the connection, and ``open``
+    leaves the answer open.
     """
 
     status: int = 200
@@ -219,7 +221,7 @@ def serving(answer: Answering) -> Iterator[WireServer]:
 
 
 def script(*answers: Reply | Fault) -> Answering:
-    """Answers in this order; the last answer repeats."""
+    """Returns a function that gives these answers in order. The last answer repeats."""
     left = list(answers)
     lock = threading.Lock()
 

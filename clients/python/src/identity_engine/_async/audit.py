@@ -14,7 +14,7 @@ _LINES = Many[AuditLine]
 
 
 class AsyncAudit:
-    """The account's audit trail: changes to keys, plan, members and instances."""
+    """Audit trail of the account: changes to keys, plan, members and instances."""
 
     def __init__(self, caller: AsyncCaller) -> None:
         self._caller = caller
@@ -39,9 +39,9 @@ class AsyncAudit:
         Args:
             limit: 1 to 100 lines; default 20.
             cursor: ``next_cursor`` from the previous page.
-            action: Action or its prefix: ``key`` matches every ``key.…``.
+            action: An action or a prefix of actions: ``key`` matches every ``key.…``.
             actor: Id of the acting key, user or token.
-            target: Id of the object acted on.
+            target: Id of the object of the action.
             outcome: ``begun``, ``done``, ``repeated``, or the code of a refusal.
             from_: No lines before this time, RFC 3339 or an aware datetime.
             until: Only lines before this time.

@@ -14,7 +14,7 @@ _PAGE = One[BillingPage]
 class AsyncBilling:
     """Pages on which a person buys, changes or cancels a plan.
 
-    Calls are retried only if an attempt certainly changed nothing.
+    A call is retried only if the failed attempt certainly changed nothing.
     """
 
     def __init__(self, caller: AsyncCaller) -> None:
@@ -30,13 +30,13 @@ class AsyncBilling:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Result[BillingPage]:
-        """Returns a page for buying a plan, which applies once the provider confirms the payment.
+        """Returns a page for buying a plan. The provider's confirmation activates the plan.
 
         Args:
             plan: ``indie`` or ``pro``.
-            success_url: Target after payment: https, up to 2,048 characters; http only for loopback
-                addresses.
-            cancel_url: Target if the person does not pay.
+            success_url: Page to open after the payment: https, up to 2,048 characters; http only
+                for loopback addresses.
+            cancel_url: Page to open if the person does not pay.
             request_id: Caller's request id.
             timeout_s: Deadline including retries, in seconds.
             attempts_max: Maximum requests; retries until the deadline by default.
@@ -61,7 +61,7 @@ class AsyncBilling:
         """Returns a page for changing or cancelling a purchase.
 
         Args:
-            return_url: Target of the page's return link: https, up to 2,048 characters; http only
+            return_url: Page that the return link opens: https, up to 2,048 characters; http only
                 for loopback addresses.
             request_id: Caller's request id.
             timeout_s: Deadline including retries, in seconds.

@@ -21,7 +21,7 @@ logger = logging.getLogger("identity_engine")
 
 
 class AsyncCaller:
-    """Sends a client's calls."""
+    """Sends the calls of one client."""
 
     def __init__(self, settings: Settings, http_client: httpx.AsyncClient | None) -> None:
         self.settings = settings

@@ -26,10 +26,13 @@ from identity_engine._version import __version__
 from identity_engine.errors import ClientClosedError, ConfigurationError
 
 GRACE_S = 0.05
-"""Delay after httpx's own timeouts, whose errors are more specific, in seconds."""
+"""Delay of this module's timeout after httpx's timeout, in seconds.
+
+httpx's timeout comes first because its error is more specific.
+"""
 
 LEFT_S_MIN = 0.001
-"""Minimum time of an attempt that waited for its turn until the deadline, in seconds."""
+"""Minimum timeout of a request, in seconds: applies after a wait for a slot until the deadline."""
 
 _VARIABLES = (
     *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
@@ -93,7 +96,7 @@ class AsyncConnections:
     async def open(
         self, call: Call, timeout: httpx.Timeout, headers: dict[str, str]
     ) -> httpx.Response:
-        """Returns an answer before its body is read. Raises ``exchange`` errors."""
+        """Returns an answer before its body is read. Raises the errors of ``exchange``."""
         http = self._present().spread.pools[0]
         return await http.send(self._request(http, call, timeout, headers), stream=True)
 
@@ -145,7 +148,7 @@ class AsyncConnections:
         return http or self._new()
 
     def _new(self) -> httpx.AsyncClient:
-        assert self._verify is not None, "a client with an http_client makes none"
+        assert self._verify is not None, "a client with an http_client creates no other"
         limits = httpx.Limits(
             max_connections=None,
             max_keepalive_connections=CALLS_OF_A_POOL,
@@ -176,7 +179,7 @@ class AsyncConnections:
 
 
 def _trust_of(base_url: str) -> ssl.SSLContext:
-    """Trusted certificates. Loading takes 20 ms, so plain HTTP skips it."""
+    """Returns the trusted certificates. Loading takes 20 ms, so plain HTTP skips it."""
     if not base_url.startswith("https:"):
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
@@ -186,7 +189,7 @@ def _trust_of(base_url: str) -> ssl.SSLContext:
 
 
 def _environment_error(error: Exception) -> ConfigurationError:
-    """Returns the error for an unusable httpx environment, with the names of the set variables.
+    """Returns the error for environment variables that httpx cannot use, with their names.
 
     Values are left out: a proxy address may contain a password.
     """

@@ -23,9 +23,9 @@ class AsyncEventStream:
 
     The iteration ends after ``DeletedEvent``. It raises ``UnauthorizedError``, ``ForbiddenError``
     or ``NotFoundError`` for permanent failures, ``InvalidRequestError`` for an ``after`` in the
-    future, and ``RateLimitedError`` if too many streams are open for the client's ``timeout_s``.
-    After all other failures, the stream reconnects. Cancelling a wait loses no event. A slow
-    consumer applies back-pressure to the connection.
+    future, and ``RateLimitedError`` if too many streams are open during the client's whole
+    ``timeout_s``. After all other failures, the stream reconnects. Cancelling a wait loses no
+    event. A slow consumer applies back-pressure to the connection.
 
     Streams without ``after`` share one connection per client and instance. Each such stream begins
     with the newest state.
@@ -48,7 +48,7 @@ class AsyncEventStream:
         self._place: Place | None = None
         self._is_ended = False
         self.last_event_id: str | None = None if after is None else str(after)
-        """Ordinal of the last received cycle, for resuming; None before the first."""
+        """Ordinal of the last received cycle, for resuming; None before the first cycle."""
 
     def __aiter__(self) -> Self:
         return self
@@ -104,9 +104,9 @@ class AsyncEventStream:
         return self._hub, self._watch
 
     def _leave_other_place(self) -> None:
-        """Leaves a connection of another process or event loop without closing it.
+        """Leaves the connection of another process or event loop without closing the connection.
 
-        The stream resumes after its last event over a connection of this process and loop.
+        The stream then resumes after its last event, over a connection of this process and loop.
         """
         place = present_place()
         if self._place is not place:

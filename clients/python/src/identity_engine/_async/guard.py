@@ -45,15 +45,15 @@ class AsyncContractGuard:
 
     @property
     def contract(self) -> Contract | None:
-        """The newest contract; None before the first."""
+        """The newest contract; None before the first contract."""
         held = self._held
         return None if held is None else held.contract
 
     @property
     def age_s(self) -> float | None:
-        """Contract age in seconds; None without a contract.
+        """Age of the contract in seconds; None without a contract.
 
-        The age counts from the request's start or the event's arrival.
+        The age starts when the contract was requested, or when the event arrived.
         """
         held = self._held
         return None if held is None else self._monotonic_s() - held.began_s
@@ -62,7 +62,7 @@ class AsyncContractGuard:
         """Returns the contract's verdict on an action.
 
         Raises:
-            UnknownActionError: Neither this version nor the contract knows the action.
+            UnknownActionError: Neither this version nor the contract lists the action.
             NoContractError: No contract was received yet.
             StaleContractError: The contract is older than ``max_age_s``.
         """
@@ -77,7 +77,7 @@ class AsyncContractGuard:
         """Whether the contract does not forbid an action.
 
         Raises:
-            UnknownActionError: Neither this version nor the contract knows the action.
+            UnknownActionError: Neither this version nor the contract lists the action.
             NoContractError: No contract was received yet.
             StaleContractError: The contract is older than ``max_age_s``.
         """
@@ -88,7 +88,7 @@ class AsyncContractGuard:
 
         Raises:
             ActionForbiddenError: The contract forbids the action.
-            UnknownActionError: Neither this version nor the contract knows the action.
+            UnknownActionError: Neither this version nor the contract lists the action.
             NoContractError: No contract was received yet.
             StaleContractError: The contract is older than ``max_age_s``.
         """
@@ -102,19 +102,19 @@ class AsyncContractGuard:
 
         Args:
             contract: The contract.
-            began_s: Start of its request, by ``time.monotonic()``; default now.
+            began_s: Time of the contract's request, from ``time.monotonic()``; default now.
             cycle: Cycle of the accompanying snapshot, if any.
         """
         now_s = self._monotonic_s()
         self._take(Seen(contract, now_s if began_s is None else began_s, now_s, cycle))
 
     async def refresh(self) -> Contract:
-        """Requests and stores the current contract. Raises ``contract`` errors."""
+        """Requests and stores the current contract. Raises the errors of the request."""
         await self._fetch()
         return self._current()
 
     def _names(self, action: str) -> bool:
-        """Whether the contract lists an action, which may be unknown to this version."""
+        """Whether the contract lists an action. A later service may list actions that are new."""
         contract = self.contract
         if contract is None:
             return False

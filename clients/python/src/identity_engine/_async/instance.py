@@ -54,9 +54,9 @@ class AsyncInstanceHandle(AsyncInstanceReads):
             observation: ``mode_target`` and ``signal_strength`` (0 to 1), optionally ``confidence``
                 (0 to 1, default 1), ``context`` (up to 8 KiB of JSON, 16 levels) and ``timestamp``
                 (at most 300 s ahead of the service).
-            strict: Raise ``ThrottledError`` for an early observation instead of returning it.
+            strict: Raise ``ThrottledError`` for an early observation, instead of a result.
             idempotency_key: 1 to 255 printable ASCII characters; default a new UUIDv7.
-            request_id: Caller's request id: 8 to 64 of ``A-Z a-z 0-9 . _ -``.
+            request_id: Caller's request id: 8 to 64 characters of ``A-Z a-z 0-9 . _ -``.
             timeout_s: Deadline including retries, in seconds.
             attempts_max: Maximum requests; retries until the deadline by default.
 
@@ -138,7 +138,7 @@ class AsyncInstanceHandle(AsyncInstanceReads):
                 ``timestamp``, in order and at least 1.000 s apart, or none has.
             include_intermediate: Whether ``data`` has the state after each observation, instead of
                 only the last state.
-            strict: Raise ``ThrottledError`` for an early observation instead of returning it.
+            strict: Raise ``ThrottledError`` for an early observation, instead of a result.
             idempotency_key: 1 to 255 printable ASCII characters; default a new UUIDv7.
             request_id: Caller's request id.
             timeout_s: Deadline including retries, in seconds.
@@ -186,8 +186,8 @@ class AsyncInstanceHandle(AsyncInstanceReads):
         billed.
 
         Args:
-            observations: Without ``timestamp``, 1.000 s apart; with ``timestamp``, by the rules for
-                batches.
+            observations: Observations without ``timestamp`` are simulated 1.000 s apart.
+                Observations with ``timestamp`` follow the rules for batches.
             request_id: Caller's request id.
             timeout_s: Deadline including retries, in seconds.
             attempts_max: Maximum requests; retries until the deadline by default.

@@ -54,7 +54,7 @@ class AsyncInstances:
             initial_config: ``mode_strengths`` (0 to 1 each, default 0) and ``energy_level`` (0 to
                 1, default 0.8), such as the ``initial_config`` of a test result.
             idempotency_key: 1 to 255 printable ASCII characters; default a new UUIDv7.
-            request_id: Caller's request id: 8 to 64 of ``A-Z a-z 0-9 . _ -``.
+            request_id: Caller's request id: 8 to 64 characters of ``A-Z a-z 0-9 . _ -``.
             timeout_s: Deadline including retries, in seconds.
             attempts_max: Maximum requests; retries until the deadline by default.
 
@@ -134,8 +134,8 @@ class AsyncInstances:
     ) -> Result[UpdatedInstance]:
         """Changes name, description or both. The state stays unchanged.
 
-        Retried only if the failed attempt certainly changed nothing, so that a retry does not
-        overwrite a later change by another caller.
+        The call is retried only if the failed attempt certainly changed nothing. Otherwise, a retry
+        could overwrite a later change by another caller.
 
         Args:
             id: ``inst_`` and 16 hexadecimal digits.
@@ -172,7 +172,8 @@ class AsyncInstances:
     ) -> Result[DeletedInstance]:
         """Deletes an instance with all its data.
 
-        "Not found" after an attempt with unknown outcome counts as deleted; ``status`` is then 404.
+        If the service answers "not found" after an attempt with unknown outcome, the call succeeds.
+        ``status`` is then 404.
 
         Args:
             id: ``inst_`` and 16 hexadecimal digits.
@@ -258,11 +259,11 @@ class AsyncInstances:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> AsyncGenerator[ListedInstance, None]:
-        """Iterates over instances, with one page of ``limit`` in memory.
+        """Iterates over instances. Keeps one page in memory.
 
-        Yields each instance that exists throughout exactly once, despite concurrent creates,
-        deletes and renames. Takes the arguments of ``list``; ``timeout_s`` and ``attempts_max``
-        apply to each page.
+        Yields each instance exactly once if it exists during the whole iteration, despite
+        concurrent creates, deletes and renames. Takes the arguments of ``list``; ``timeout_s`` and
+        ``attempts_max`` apply to each page.
         """
         query = {
             "limit": limit,

@@ -51,10 +51,10 @@ class AsyncPersonas:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Result[PersonaDetail]:
-        """Returns a persona in full.
+        """Returns a persona with all details.
 
         Args:
-            id: Such as ``persona_analytical``.
+            id: Id of a persona, such as ``persona_analytical``.
             request_id: Caller's request id.
             timeout_s: Deadline including retries, in seconds.
             attempts_max: Maximum requests; retries until the deadline by default.

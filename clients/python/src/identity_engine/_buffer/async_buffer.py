@@ -40,16 +40,18 @@ SPOOL_OF_PARENT = (
 class AsyncObservationBuffer:
     """Sends observations for many instances in batches, and keeps each instance's order.
 
-    The buffer never changes a caller's timestamp, and reports an observation whose timestamp the
-    service throttles. An observation without a timestamp gets the time of ``add``, at least 1.000 s
-    after the previous observation. Observations more than 240 s ahead of the clock wait.
+    The buffer never changes a timestamp that the caller set. If the service throttles such an
+    observation, the buffer reports the observation and does not send it again. An observation
+    without a timestamp gets the time of ``add``, at least 1.000 s after the previous observation.
+    Observations more than 240 s ahead of the clock wait.
 
-    Every observation has an ``idempotency_key``, the caller's or a new key, and therefore counts
-    once. With a spool, ``add`` returns when the observation is on disk, and the next process
-    continues. Without a spool, a killed process loses its pending observations.
+    Every observation has an ``idempotency_key``: the caller's key or a new key. The service applies
+    each key once. With a spool, ``add`` returns when the observation is on disk, and the next
+    process continues. Without a spool, a killed process loses its pending observations.
 
-    In a forked process, the buffer is empty, or raises an error if it has a spool; the parent sends
-    its own observations. Needs asyncio, and belongs to one event loop.
+    In a forked process, the buffer is empty; a buffer with a spool raises an error. The parent
+    sends the observations that were added before the fork. Needs asyncio, and belongs to one event
+    loop.
 
     Args:
         client: Sends the batches.
@@ -59,7 +61,7 @@ class AsyncObservationBuffer:
         instances_at_once: Maximum instances with a batch in flight.
         on_rejected: Called for each refused observation.
         on_acknowledged: Called for each applied batch.
-        on_throttled: Called for each observation with a throttled caller's timestamp.
+        on_throttled: Called for each observation that was throttled at the caller's timestamp.
         spool: File or store for unfinished observations. One buffer uses a spool at a time;
             ``close`` closes the spool.
 
@@ -131,9 +133,9 @@ class AsyncObservationBuffer:
     def restore(self, batches: Sequence[UnacknowledgedBatch]) -> list[UnacknowledgedBatch]:
         """Sends batches that another buffer returned, with their keys, before later observations.
 
-        Call ``restore`` before ``add``. Returns the batches that are not sent: they may have been
-        applied, and the service may have forgotten their keys, because they were sent more than 23
-        h ago.
+        Call ``restore`` before ``add``. Returns the batches that are too old to send: their first
+        attempt is more than 23 h ago and may have been applied, and the service may have forgotten
+        their keys.
 
         Raises:
             BufferClosedError: The buffer is closed.
@@ -158,8 +160,8 @@ class AsyncObservationBuffer:
         return self._of_process().error
 
     def _of_process(self) -> BufferCore:
-        """Core of this process. A forked child needs a new core, because it has no tasks of the
-        parent.
+        """Core of this process. A forked child needs a new core: tasks of the parent do not run in
+        the child.
         """
         if self._process != process() and not self._held.is_closed:
             if self._has_spool:

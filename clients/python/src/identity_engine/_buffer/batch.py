@@ -1,4 +1,4 @@
-"""Batches, and their form when a buffer returns them."""
+"""Batches of observations, and the form in which a buffer returns batches to the caller."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from identity_engine._core.uuid7 import uuid7
 
 
 class UnacknowledgedBatch(BaseModel):
-    """A batch that a buffer returns, as sent or as it would have been sent.
+    """A batch that the service did not acknowledge, returned to the caller.
 
     ``ObservationBuffer.restore`` sends the batch again, even in another process.
     ``model_dump_json`` and ``model_validate_json`` preserve all fields.
@@ -28,11 +28,11 @@ class UnacknowledgedBatch(BaseModel):
     observations: tuple[dict[str, Any], ...]
     """Observations with timestamps and idempotency keys."""
     may_have_happened: bool
-    """Whether the batch may have been applied. A retry with the same key counts once."""
+    """Whether the batch may have been applied. A retry with the same key is not applied twice."""
     first_sent_at: AwareDatetime | None
     """Time of the first attempt, None if never sent. The service keeps the key for 24 h."""
     own_timestamps: tuple[bool, ...] | None = None
-    """Which timestamps come from the caller and never change; None for all."""
+    """For each observation, whether the caller set its timestamp; None if the caller set all."""
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class Batch:
     is_under_way: bool = False
     first_sent_ms: int | None = None
     failures: int = 0
-    """Number of consecutive attempts without an answer about the observations."""
+    """Number of failed attempts of this batch, for the back-off."""
 
     def handed_back(self, instance_id: str) -> UnacknowledgedBatch:
         """Converts the batch to the form that callers receive."""

@@ -34,10 +34,13 @@ KEY_MS_MAX = 23 * 3_600_000
 """Maximum age of a key for a retry, in milliseconds: the service keeps keys for 24 h."""
 
 WAIT_S_MAX = 60.0
-"""Maximum pause before a retry, in seconds: the plan may be upgraded meanwhile."""
+"""Maximum pause before a retry, in seconds.
+
+A ``Retry-After`` may be longer, but a plan upgrade can end the refusals at any time.
+"""
 
 KNOWN_INSTANCES = 100_000
-"""Maximum idle instances whose newest timestamp is remembered."""
+"""Maximum number of idle instances for which the buffer remembers the newest timestamp."""
 
 
 class BufferCore:
@@ -75,7 +78,7 @@ class BufferCore:
         if self._spool is None:
             self._append(lane, item)
             return
-        # The lane stays while its newest observation is being written.
+        # Keep the lane while its newest observation is being written.
         lane.writing += 1
 
         def written(is_durable: bool) -> None:
@@ -88,7 +91,7 @@ class BufferCore:
         await asyncio.shield(self._spool.put(_spooled(lane, item), written))
 
     def start(self) -> None:
-        """Queues the spool's observations of an earlier process."""
+        """Queues the observations that an earlier process left in the spool."""
         if self._spool is None or self._is_started:
             return
         self._is_started = True
@@ -118,7 +121,7 @@ class BufferCore:
         self._wake(lane)
 
     async def flush(self) -> None:
-        """Returns when all earlier observations are finished."""
+        """Returns when all observations that were added earlier are finished."""
         if self._spool is not None:
             await self._spool.idle()
         marks = [(lane, lane.added) for lane in self._lanes.values()]
@@ -151,9 +154,9 @@ class BufferCore:
         return too_old
 
     async def close(self, timeout_s: float) -> BufferClosed:
-        """Sends observations until the timeout, and returns the rest.
+        """Sends observations until the timeout. Returns all outcomes and the unsent observations.
 
-        Repeated and interrupted calls have the same result.
+        A repeated call returns the same result, even after an interrupted call.
         """
         self.is_closed = True
         self.ledger.room.end()
@@ -208,7 +211,7 @@ class BufferCore:
         return lane
 
     def _wake(self, lane: Lane) -> None:
-        """Starts work on a lane, at once if the lane has a full batch."""
+        """Starts the task of a lane. A full batch is sent without delay."""
         if lane.instance_id not in self._tasks:
             self._more[lane.instance_id] = asyncio.Event()
             self._tasks[lane.instance_id] = asyncio.create_task(self._work(lane))
@@ -248,7 +251,7 @@ class BufferCore:
             return
 
     async def _send_next(self, lane: Lane) -> float:
-        """Sends the next batch once. Returns the seconds until the lane continues."""
+        """Makes one attempt to send the next batch. Returns the pause afterwards, in seconds."""
         async with self._slots:
             if self.error is not None:
                 return 0.0
@@ -286,7 +289,7 @@ class BufferCore:
     async def _throttled(
         self, lane: Lane, batch: Batch, result: Observed[BatchProcessed], retry_after_s: float
     ) -> float:
-        """Handles throttling: no item was applied, except replayed items."""
+        """Handles a throttled batch. Only replayed items count: an earlier attempt applied them."""
         results = result.data.results
         if results is not None and len(results) != len(batch.items):
             return await self._refused(lane, batch, _other_count(batch, result))
@@ -302,8 +305,8 @@ class BufferCore:
         lost, moved = lane.throttled(batch, fresh, wait_ms)
         self._done(lane, [*known, *lost])
         if moved and self._spool is not None:
-            # A new timestamp must be durable before it is sent, because a later process must send
-            # the same.
+            # A new timestamp must be durable before it is sent: a later process must send the same
+            # timestamp.
             await self._spool.put_all([_spooled(lane, item) for item in moved])
         if known:
             bodies = [item.body for item in known]
@@ -326,14 +329,14 @@ class BufferCore:
             case Verdict.AGAIN:
                 return self._pause(batch, error, judged)
             case Verdict.SPACE_AGAIN if batch.may_have_happened:
-                # An attempt in flight could still count, so only its own key is safe.
+                # The service may still apply an earlier attempt, so only the same key is safe.
                 return max(self._pause(batch, error, judged), 1.0)
             case Verdict.SPACE_AGAIN:
                 pause_s = self._pause(batch, error, judged)
                 lane.put_back(batch)
                 return max(pause_s, 1.0)
             case Verdict.REJECT_ITEM:
-                assert judged.index is not None, "the verdict names an item"
+                assert judged.index is not None, "the verdict REJECT_ITEM must name an item"
                 lane.reject(batch, judged.index)
                 self._done(lane, [batch.items[judged.index]])
                 await self.ledger.reject(
@@ -392,7 +395,7 @@ class BufferCore:
         if self.error is not None:
             raise self.error
         if self._is_over:
-            raise BufferClosedError("the buffer is closed: close has returned the rest")
+            raise BufferClosedError("the buffer is closed: close has returned the observations")
         if all(lane.is_blocked for lane, _ in marks):
             raise DeadlineError("an outcome stays unknown: close returns the observation")
 
@@ -402,7 +405,7 @@ def _spooled(lane: Lane, item: Item) -> SpooledObservation:
 
 
 def _other_count(batch: Batch, result: Observed[BatchProcessed]) -> MalformedAnswerError:
-    """Error for an answer with another number of observations than the batch."""
+    """Error for an answer whose number of observations differs from the batch."""
     error = MalformedAnswerError(
         f"the answer counts {result.data.processed_count} of {len(batch.items)} observations",
         status=result.status,

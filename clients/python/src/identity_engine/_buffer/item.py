@@ -30,7 +30,7 @@ _TIME: TypeAdapter[datetime] = TypeAdapter(AwareDatetime)
 
 @dataclass(slots=True)
 class Item:
-    """An observation as JSON, without timestamp and key. Times are Unix milliseconds."""
+    """An observation, split into fields, key and timestamp. Times are Unix milliseconds."""
 
     fields: Mapping[str, Any]
     key: str | None
@@ -42,7 +42,7 @@ class Item:
     is_own_time: bool
     """Whether the timestamp comes from the caller and never changes."""
     size: int
-    """Maximum size in a body, in bytes."""
+    """Maximum size in a request body, in bytes."""
     added_ms: int
 
     @property
@@ -54,8 +54,8 @@ class Item:
         return fields
 
     def move(self, at_ms: int) -> None:
-        """Changes the timestamp, which must not be the caller's."""
-        assert not self.is_own_time, "a caller's timestamp never changes"
+        """Changes the timestamp. The caller must not have set the timestamp."""
+        assert not self.is_own_time, "a timestamp that the caller set must not change"
         self.at_ms = at_ms
         self.text = time_text(at_ms)
 
@@ -81,7 +81,7 @@ def item_of(observation: Observation | Mapping[str, Any], now_ms: int) -> Item:
 
 
 def item_as_sent(body: Mapping[str, Any], *, is_own_time: bool, added_ms: int) -> Item:
-    """Makes an item of an observation in sent form, with unchanged timestamp and key."""
+    """Makes an item of an observation that may have been sent. Keeps its timestamp and key."""
     text_of_body = json_of(body)
     fields = json.loads(text_of_body)
     text = fields.pop("timestamp")

@@ -20,7 +20,10 @@ AHEAD_MS_MAX = 240_000
 """
 
 BODY_BYTES_MAX = 256 * 1_024 - 256
-"""Maximum size of a batch's observations: the bound of a body without its frame (interface 8.4)."""
+"""Maximum size of the observations in a batch, in bytes.
+
+The maximum size of a request body (interface 8.4), less the JSON around the observations.
+"""
 
 
 @dataclass(slots=True)
@@ -30,7 +33,7 @@ class Lane:
     instance_id: str
     batch_max: int
     newest_ms: int | None = None
-    """Newest timestamp, after which the buffer places new timestamps; None if unknown."""
+    """Newest timestamp; new timestamps are at least 1.000 s later. None if unknown."""
     items: deque[Item] = field(default_factory=deque)
     ready: deque[Batch] = field(default_factory=deque)
     """Batches to send before the items; the first batch may be in flight."""
@@ -52,12 +55,12 @@ class Lane:
         return len(self.ready) > 0 or len(self.items) >= self.batch_max
 
     def wait_ms(self, now_ms: int) -> int:
-        """Time until the first timestamp is near enough to send, in milliseconds."""
+        """Time until the first observation may be sent, in milliseconds."""
         first = self.ready[0].first_ms if self.ready else self.items[0].at_ms
         return max(0, first - AHEAD_MS_MAX - now_ms)
 
     def next_batch(self, now_ms: int) -> Batch:
-        """Returns the batch to send, fixed until its outcome is known. ``wait_ms`` must be 0."""
+        """Returns the batch to send: the same until its outcome is known. ``wait_ms`` must be 0."""
         if not self.ready:
             self.ready.append(self._take(now_ms))
         return self.ready[0]
@@ -72,12 +75,12 @@ class Lane:
 
     def acknowledge(self, batch: Batch) -> None:
         """Removes the applied batch."""
-        assert self.ready[0] is batch, "the batch in flight is the first"
+        assert self.ready[0] is batch, "the batch in flight must be the first"
         self.ready.popleft()
         self.settled += len(batch.items)
 
     def put_back(self, batch: Batch) -> None:
-        """Returns the items of a batch without effect to the lane, to be sent in new batches."""
+        """Puts the items of a batch that had no effect back into the lane, for new batches."""
         self._put_back(batch, batch.items)
 
     def throttled(
@@ -85,9 +88,9 @@ class Lane:
     ) -> tuple[list[Item], list[Item]]:
         """Handles a throttled batch: its ``fresh`` items had no effect, the other items count.
 
-        The first fresh item may be sent with a timestamp ``wait_ms`` later. Returns the items whose
-        caller's timestamps can never count, and the items with new timestamps. All items except the
-        former are sent again, in the same order.
+        The first fresh item needs a timestamp at least ``wait_ms`` later. Returns the lost items,
+        which have a timestamp of the caller that is too early, and the moved items, which got a new
+        timestamp. All fresh items except the lost items are sent again, in the same order.
         """
         at_least_ms = fresh[0].at_ms + wait_ms
         lost = [
@@ -96,7 +99,7 @@ class Lane:
             if item.is_own_time and (item is fresh[0] or item.at_ms <= at_least_ms - INTERVAL_MS)
         ]
         left = [item for item in fresh if item not in lost]
-        # Later batches keep their timestamps, because attempts may be in flight.
+        # Later batches keep their timestamps, because earlier attempts may have sent them.
         is_last = len(self.ready) == 1
         moved: list[Item] = []
         for item in [*left, *self.items] if is_last else left:
@@ -120,7 +123,7 @@ class Lane:
         self.settled += len(batch.items)
 
     def halve(self, batch: Batch) -> None:
-        """Splits a batch without effect into two batches."""
+        """Splits a batch that had no effect into two batches."""
         self.ready.popleft()
         middle = len(batch.items) // 2
         for items in (batch.items[middle:], batch.items[:middle]):
@@ -135,17 +138,18 @@ class Lane:
         return batches
 
     def _put_back(self, batch: Batch, items: list[Item]) -> None:
-        assert self.ready[0] is batch, "the batch in flight is the first"
+        assert self.ready[0] is batch, "the batch in flight must be the first"
         self.ready.popleft()
         if items and self.ready:
-            # Later restored batches keep their keys, so the items before them must be batches too.
+            # The following batches were restored and keep their keys. To keep the order, these
+            # items must become batches too.
             for group in reversed(_groups(items)):
                 self.ready.appendleft(batch_of(group))
         else:
             self.items.extendleft(reversed(items))
 
     def _take(self, now_ms: int | None) -> Batch:
-        """Removes the next batch's items. With ``now_ms``, only items that may be sent now."""
+        """Removes and returns the next batch; with ``now_ms``, only items that may be sent now."""
         taken: list[Item] = []
         size = 0
         while self.items and len(taken) < self.batch_max:

@@ -75,7 +75,7 @@ class Ledger:
 
     async def _release(self, count: int) -> None:
         self.pending -= count
-        # Restored observations took no room, so an equal number of releases is skipped.
+        # Restored observations took no room: as many finished observations release no room.
         kept = min(self._without_room, count)
         self._without_room -= kept
         self.room.give_back(count - kept)

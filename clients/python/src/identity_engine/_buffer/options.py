@@ -1,4 +1,4 @@
-"""Buffer options, and its results."""
+"""Options and results of a buffer."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ class Rejected:
     observation: dict[str, Any]
     """The sent observation."""
     error: IdentityEngineError
-    """Refusal reason."""
+    """The refusal, with its reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThrottledObservation:
-    """An observation whose caller's timestamp the service throttled: less than 1.000 s after the
-    instance's newest observation. Not applied, and not sent again.
+    """An observation that the service throttled and that the buffer does not send again.
+
+    The caller set the timestamp, less than 1.000 s after the newest observation of the instance.
     """
 
     instance_id: str
@@ -63,14 +64,14 @@ class BufferClosed:
     rejected: Sequence[Rejected]
     """Refused observations; the last 10,000."""
     throttled: Sequence[ThrottledObservation]
-    """Observations with throttled caller's timestamps; the last 10,000."""
+    """Observations that were throttled at the caller's timestamp; the last 10,000."""
     unacknowledged: Sequence[UnacknowledgedBatch]
     """All other observations, in order per instance."""
 
 
 @dataclass(frozen=True, slots=True)
 class BufferOptions:
-    """Buffer bounds."""
+    """Bounds, hooks and spool of a buffer."""
 
     batch_max: int
     delay_max_s: float

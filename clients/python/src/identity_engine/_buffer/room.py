@@ -1,4 +1,4 @@
-"""Bound on pending observations, with a fair queue for waiting adds."""
+"""Bound on pending observations, with a fair queue for waiting ``add`` calls."""
 
 from __future__ import annotations
 

@@ -28,8 +28,9 @@ REWRITTEN_PART = 4
 
 @dataclass(frozen=True, slots=True)
 class SpooledObservation:
-    """An observation that a buffer has accepted. A later entry with the same instance and key
-    replaces it.
+    """An observation that a buffer has accepted.
+
+    A later entry with the same instance and key replaces the earlier entry.
     """
 
     instance_id: str
@@ -71,7 +72,7 @@ class SpoolStore(Protocol):
         """Saves entries in order. On return, all observations are durable."""
 
     def close(self) -> None:
-        """Releases the store. The last call of a buffer."""
+        """Releases the store. The buffer calls this method last."""
 
 
 class FileSpool(ForkAware):
@@ -103,7 +104,7 @@ class FileSpool(ForkAware):
         return loaded
 
     def save(self, entries: Sequence[SpooledObservation | SpooledDone]) -> None:
-        """Appends a line for each entry. After an ``OSError``, nothing was written."""
+        """Appends a line for each entry. If ``OSError`` is raised, no entry was written."""
         before = self._size
         lines = [_line(each) for each in entries]
         try:
@@ -128,7 +129,7 @@ class FileSpool(ForkAware):
             self._fd = -1
 
     begin_again = close
-    """In a forked process, the file remains with the parent."""
+    """Called in a forked process: closes the child's descriptor. The parent keeps the file."""
 
     @property
     def _is_large(self) -> bool:

@@ -31,13 +31,13 @@ class SpoolWriter:
         self._task: asyncio.Task[None] | None = None
 
     def load(self) -> Iterable[SpooledObservation]:
-        """Returns an earlier process's entries."""
+        """Returns the pending observations of an earlier process."""
         return self._store.load()
 
     def put(
         self, entry: SpooledObservation, written: Callable[[bool], None]
     ) -> asyncio.Future[None]:
-        """Saves an entry; completes when durable. First calls ``written`` with the success."""
+        """Saves an entry; completes when durable. First calls ``written``: True if durable."""
         return self._add([entry], written)
 
     def put_all(self, entries: Sequence[SpooledObservation]) -> asyncio.Future[None]:
@@ -45,14 +45,14 @@ class SpoolWriter:
         return self._add(entries, None)
 
     def done(self, entry: SpooledDone) -> None:
-        """Saves an entry soon. After a failure, the next process sends the observations again, and
-        the service replays the answers.
+        """Queues an entry without waiting. If the write fails, the next process sends the
+        observations again, and the service replays the answers.
         """
         outcome = self._add([entry], None)
         outcome.add_done_callback(lambda ended: None if ended.cancelled() else ended.exception())
 
     async def idle(self) -> None:
-        """Returns when all earlier writes have succeeded or failed."""
+        """Returns when all queued writes have succeeded or failed."""
         while self._task is not None:
             await asyncio.wait([self._task])
 

@@ -30,7 +30,7 @@ from identity_engine.results import Observed
 T = TypeVar("T")
 
 WAKE_S_MAX = 1.0
-"""Timeout for woken tasks to end at closing, in seconds. Normally they end at once."""
+"""Maximum time for tasks to end before the loop stops, in seconds. Most end immediately."""
 
 
 class ObservationBuffer:
@@ -39,16 +39,17 @@ class ObservationBuffer:
     Runs on its own thread, with further threads for batches in flight. Thread-safe. Hooks run on
     the buffer's thread and must not call the buffer. Close the buffer before the process ends.
 
-    The buffer never changes a caller's timestamp, and reports an observation whose timestamp the
-    service throttles. An observation without a timestamp gets the time of ``add``, at least 1.000 s
-    after the previous observation. Observations more than 240 s ahead of the clock wait.
+    The buffer never changes a timestamp that the caller set. If the service throttles such an
+    observation, the buffer reports the observation and does not send it again. An observation
+    without a timestamp gets the time of ``add``, at least 1.000 s after the previous observation.
+    Observations more than 240 s ahead of the clock wait.
 
-    Every observation has an ``idempotency_key``, the caller's or a new key, and therefore counts
-    once. With a spool, ``add`` returns when the observation is on disk, and the next process
-    continues. Without a spool, a killed process loses its pending observations.
+    Every observation has an ``idempotency_key``: the caller's key or a new key. The service applies
+    each key once. With a spool, ``add`` returns when the observation is on disk, and the next
+    process continues. Without a spool, a killed process loses its pending observations.
 
-    In a forked process, the buffer is empty, or raises an error if it has a spool; the parent sends
-    its own observations.
+    In a forked process, the buffer is empty; a buffer with a spool raises an error. The parent
+    sends the observations that were added before the fork.
 
     Args:
         client: Sends the batches.
@@ -58,7 +59,7 @@ class ObservationBuffer:
         instances_at_once: Maximum instances with a batch in flight, each on a thread.
         on_rejected: Called for each refused observation.
         on_acknowledged: Called for each applied batch.
-        on_throttled: Called for each observation with a throttled caller's timestamp.
+        on_throttled: Called for each observation that was throttled at the caller's timestamp.
         spool: File or store for unfinished observations. One buffer uses a spool at a time;
             ``close`` closes the spool.
 
@@ -124,9 +125,9 @@ class ObservationBuffer:
     def restore(self, batches: Sequence[UnacknowledgedBatch]) -> list[UnacknowledgedBatch]:
         """Sends batches that another buffer returned, with their keys, before later observations.
 
-        Call ``restore`` before ``add``. Returns the batches that are not sent: they may have been
-        applied, and the service may have forgotten their keys, because they were sent more than 23
-        h ago.
+        Call ``restore`` before ``add``. Returns the batches that are too old to send: their first
+        attempt is more than 23 h ago and may have been applied, and the service may have forgotten
+        their keys.
 
         Raises:
             BufferClosedError: The buffer is closed.
@@ -162,8 +163,8 @@ class ObservationBuffer:
         return self._present().core.error
 
     def _present(self) -> BufferThread:
-        """Thread of this process. A forked child needs a new thread, because it has no threads of
-        the parent.
+        """Thread of this process. A forked child needs a new thread: threads of the parent do not
+        run in the child.
         """
         thread = self._thread
         if thread.process == process() or self._closed is not None:
@@ -215,7 +216,7 @@ class BufferThread:
         self.core = self.run(make())
 
     def end(self) -> None:
-        """Ends the threads. After an interruption, call again."""
+        """Ends the threads. A caller that was interrupted can call this method again."""
         with self._gate:
             if not self._is_stopped:
                 self._is_stopped = True

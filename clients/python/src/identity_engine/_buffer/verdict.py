@@ -27,8 +27,9 @@ _OF_THE_BODY = frozenset(
         *("invalid_text", "invalid_timestamp", "timestamps_mixed"),
     }
 )
-"""Refusal reasons that depend on the body alone (interface 7.1). Earlier attempts had the same
-body, so none was applied.
+"""Refusal reasons that depend only on the body (interface 7.1).
+
+Earlier attempts had the same body, so the service applied none of them.
 """
 
 
@@ -36,7 +37,7 @@ class Verdict(Enum):
     """Next step for a batch that was not acknowledged."""
 
     AGAIN = "again"
-    """Retry with the same key: the batch may count already, or the failure is temporary."""
+    """Retry with the same key: the batch may have been applied, or the failure is temporary."""
     SPACE_AGAIN = "space again"
     """Send with new timestamps and a new key: the batch had no effect and was too early or too far
     ahead.
@@ -44,23 +45,25 @@ class Verdict(Enum):
     REJECT_ITEM = "reject item"
     """Reject one invalid observation, and send the others with a new key: nothing was applied."""
     REJECT_BATCH = "reject batch"
-    """Reject the batch, which can never be sent."""
+    """Reject the batch: the service can never accept it."""
     REJECT_INSTANCE = "reject instance"
-    """Reject everything of this instance, which can never be sent."""
+    """Reject all observations of this instance: the account has no such instance."""
     HALVE = "halve"
     """Send as two batches with new keys: the refusal named no observation, or the batch is too
     large.
     """
     HAND_BACK = "hand back"
-    """Hand the batch back and send nothing more of the instance: a retry cannot reveal the outcome.
+    """Hand the batch back and send no further observations of the instance.
+
+    A retry cannot reveal whether the batch was applied.
     """
     STOP = "stop"
-    """Stop the buffer: the API key allows no call."""
+    """Stop the buffer: no batch can succeed, for example because the API key is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A verdict, and the index of its item, if any."""
+    """A verdict, with the index of the rejected item and the time to wait, if any."""
 
     verdict: Verdict
     index: int | None = None
@@ -71,7 +74,7 @@ def judge(error: IdentityEngineError, size: int, is_unclear: bool) -> Judged:
     """Returns the verdict on a batch of ``size`` observations after an error.
 
     ``is_unclear``: this or an earlier attempt may have been applied. Such a batch is rejected or
-    split only for reasons in its body, which all attempts share.
+    split only if the reason is in the body, because all attempts have the same body.
     """
     if isinstance(error, (ConnectionError, DeadlineError)):
         return Judged(Verdict.AGAIN)

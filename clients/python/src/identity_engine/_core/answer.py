@@ -17,7 +17,7 @@ from identity_engine.errors import (
 from identity_engine.results import Limits, RequestLimit
 
 _LEAVE_IT_OPEN = frozenset({"deadline_exceeded", "outcome_unknown", "engine_unavailable"})
-"""Reasons for a 503 after which the call may have happened (interface 7.5)."""
+"""Reasons of a 503 answer after which the call may have been applied (interface 7.5)."""
 
 
 DIGITS_MAX = 15
@@ -54,7 +54,7 @@ class Answer:
 
     @property
     def is_success(self) -> bool:
-        """Whether the service sent the answer, with data or as "not modified"."""
+        """Whether the service answered with success: with data, or with "not modified"."""
         is_good = 200 <= self.status < 300 or self.status == 304
         return is_good and self.request_id is not None
 

@@ -53,10 +53,10 @@ def new_http(limits: httpx.Limits, verify: ssl.SSLContext) -> httpx.AsyncClient:
 
 
 def bounded(http: httpx.AsyncClient) -> httpx.AsyncClient:
-    """Returns the caller's client unchanged, because ``limit_s`` cancels its waits."""
+    """Returns the caller's client unchanged: ``limit_s`` cancels its waits anyway."""
     return http
 
 
 def blocks_of(response: httpx.Response) -> AsyncGenerator[ServerSentEvent, None]:
-    """Yields event stream blocks. Raises ``SSEError`` for another answer."""
+    """Yields the blocks of an event stream. Raises ``SSEError`` for an answer of another type."""
     return EventSource(response).aiter_sse()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class AttemptEvent:
-    """A finished attempt of a call, without key and bodies."""
+    """A finished attempt of a call. Contains neither the API key nor bodies."""
 
     method: str
     """HTTP method."""
@@ -24,4 +24,4 @@ class AttemptEvent:
     retry_in_s: float | None
     """Seconds until the next attempt; None for the last attempt."""
     error: Exception | None
-    """Attempt error; None for a success."""
+    """Error of the attempt; None after a success."""

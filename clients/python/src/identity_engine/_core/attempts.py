@@ -67,7 +67,7 @@ class Attempts:
         return wait_s
 
     def _noted(self, error: IdentityEngineError) -> IdentityEngineError:
-        """Adds the facts of all attempts to an error. A read never has an unknown outcome."""
+        """Updates an error and this state for a failed attempt. A read has no unknown outcome."""
         if self.call.is_read:
             error.may_have_happened = False
         self.is_unclear = self.is_unclear or error.may_have_happened

@@ -53,7 +53,7 @@ def get(
     request_id: str | None = None,
     if_none_match: str | None = None,
 ) -> Call:
-    """Makes a read. Query parameters with value None are omitted."""
+    """Makes a ``GET`` call. Query parameters with value None are omitted."""
     headers = _headers({"X-Request-Id": request_id, "If-None-Match": if_none_match})
     return Call("GET", path, Repeatable.ALWAYS, query=_query(query or {}), headers=headers)
 
@@ -110,9 +110,9 @@ LEVELS_NAMED = 8
 def json_of(value: object, *, in_order: bool = False) -> bytes:
     """Converts a value to JSON in UTF-8, without unset fields of models.
 
-    ``in_order`` sorts the fields of all objects, because the service compares bodies under one key
-    byte by byte. Raises ``ConfigurationError`` with the path of a value that JSON cannot represent:
-    NaN, infinity, a lone surrogate, a cycle, an object of unknown type.
+    ``in_order`` sorts the fields of all objects, because the service compares bodies with the same
+    idempotency key byte by byte. Raises ``ConfigurationError`` with the path of a value that JSON
+    cannot represent: NaN, infinity, a lone surrogate, a cycle, an object of unknown type.
     """
     try:
         return to_json(plain(value, in_order=in_order))
@@ -123,7 +123,7 @@ def json_of(value: object, *, in_order: bool = False) -> bytes:
 
 
 class _UnsendableError(Exception):
-    """A value that JSON cannot represent. Each container adds its key to ``path``."""
+    """A value that JSON cannot represent. Each container adds the value's key to ``path``."""
 
     path = ""
 
@@ -151,7 +151,7 @@ def _name(field: tuple[object, object]) -> str:
 
 
 def _item(container: object, key: object, item: object, level: int, in_order: bool) -> object:
-    """Converts a value in a container. Adds its key to the path of an error."""
+    """Converts a value in a container. Adds the value's key to the path of an error."""
     if level >= LEVELS_MAX:
         raise _UnsendableError(f"it is cyclic or has more than {LEVELS_MAX} levels")
     if isinstance(key, str) and not is_text(key):

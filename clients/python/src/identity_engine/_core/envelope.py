@@ -80,7 +80,7 @@ def listed_of(answer: Answer, frame: type[Many[T]]) -> Listed[T]:
 
 
 def refused_as(error: ApiError, data: T) -> Result[T]:
-    """Makes a success of a refusal, such as "not found" for a delete."""
+    """Converts a refusal to a success, such as "not found" for a delete."""
     return Result(
         data=data,
         status=error.status,
@@ -105,8 +105,9 @@ def _result(answer: Answer, data: T) -> Result[T]:
 
 
 def is_old(result: Result[T]) -> bool:
-    """Whether the result is the replayed answer of an earlier call. A replay for a retry answers
-    the same call.
+    """Whether the result is the replayed answer of an earlier call.
+
+    After a retry, a replayed answer belongs to this call.
     """
     return result.is_replayed and result.attempts == 1
 

@@ -31,7 +31,7 @@ class Seen:
 def newest(held: Seen | None, new: Seen) -> Seen:
     """Returns the newer of two contracts.
 
-    A request that began after the held contract arrived is newer with any cycle, because the
+    A request that began after the held contract arrived is newer, whatever its cycle: the
     instance may have been reset. Of two overlapping requests, the later cycle is newer. If the
     cycles are equal or unknown, the later request is newer.
     """

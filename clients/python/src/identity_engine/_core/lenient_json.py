@@ -1,4 +1,4 @@
-"""Reads models from JSON, including lone surrogates stored before 1.1."""
+"""Reads models from JSON, including lone surrogates that were stored before version 1.1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Base class of all data models. Separate, because the generated module imports this class."""
+"""Base class of all data models, in its own module so that the generated module can import it."""
 
 from __future__ import annotations
 

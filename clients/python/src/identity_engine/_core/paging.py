@@ -1,4 +1,4 @@
-"""Start of the next page. Separate, because the pages of both clients use this function."""
+"""Query of the next page, for the pages of both clients."""
 
 from __future__ import annotations
 

@@ -14,10 +14,10 @@ from identity_engine.errors import (
 )
 
 WAIT_S_MIN = 0.1
-"""Bound of the first delay, in seconds. Each further bound doubles."""
+"""Maximum delay after the first attempt, in seconds. The maximum doubles with each attempt."""
 
 WAIT_S_MAX = 5.0
-"""Maximum bound of a delay, in seconds."""
+"""Limit at which the maximum delay stops doubling, in seconds."""
 
 _TRANSIENT = frozenset({408, 500, 502, 503, 504})
 
@@ -47,13 +47,13 @@ def _is_transient(error: IdentityEngineError) -> bool:
     if isinstance(error, RateLimitedError):
         return True
     if isinstance(error, (ApiError, MalformedAnswerError)):
-        is_known_for_good = isinstance(error, ApiError) and error.code.startswith("billing_")
-        return error.status in _TRANSIENT and not is_known_for_good
+        is_permanent = isinstance(error, ApiError) and error.code.startswith("billing_")
+        return error.status in _TRANSIENT and not is_permanent
     return False
 
 
 def retry_after_of(error: IdentityEngineError) -> float:
-    """Delay that the answer requested, in seconds; 0 without a request."""
+    """Delay that the answer requested, in seconds; 0 if the answer requested none."""
     if isinstance(error, (ApiError, MalformedAnswerError)):
         return error.retry_after_s or 0.0
     return 0.0

@@ -22,8 +22,10 @@ ATTEMPT_TIMEOUT_S_DEFAULT = 10.0
 """Default timeout of an attempt, in seconds: twice the service's longest call."""
 
 CALLS_AT_ONCE = 100
-"""Maximum concurrent calls per client, each on a connection. Further calls wait within their
-deadline, and not in httpx's pool, where each waiting call slows down all others.
+"""Maximum concurrent calls per client, each on a connection.
+
+Further calls wait within their deadline. They do not wait in httpx's pool, because each call that
+waits there slows down all other calls.
 """
 
 KEEP_ALIVE_S = 60.0

@@ -1,7 +1,7 @@
 """Spreads calls over several connection pools.
 
-httpx's pool compares every pair of its connections at each acquire and release, so a pool of 100
-costs more than its calls. Ten pools of ten cost a hundredth.
+httpx's pool compares every pair of its connections at each acquire and release. In a pool of 100
+connections, this takes longer than the calls; in a pool of ten, a hundredth of that time.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from identity_engine._core.process import Lock
 C = TypeVar("C")
 
 CALLS_OF_A_POOL = 10
-"""Number of calls in a pool before another pool is created."""
+"""Number of concurrent calls in each pool before another pool is created."""
 
 
 class Spread(Generic[C]):
@@ -28,7 +28,10 @@ class Spread(Generic[C]):
         self.pools: list[C] = [make()]
 
     def take(self) -> tuple[int, C]:
-        """Returns the number and the pool with the fewest calls, until ``give_back``."""
+        """Begins a call in the pool with the fewest calls. Returns the pool's number and the pool.
+
+        The caller ends the call with ``give_back``.
+        """
         with self._lock:
             number = min(range(len(self._busy)), key=self._busy.__getitem__)
             if self._busy[number] >= CALLS_OF_A_POOL and len(self.pools) < self._pools_max:
@@ -39,6 +42,6 @@ class Spread(Generic[C]):
             return number, self.pools[number]
 
     def give_back(self, number: int) -> None:
-        """Ends a call over a pool."""
+        """Ends a call in the pool with this number."""
         with self._lock:
             self._busy[number] -= 1

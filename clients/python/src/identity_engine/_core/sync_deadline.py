@@ -20,10 +20,10 @@ deadline: ContextVar[float | None] = ContextVar("deadline", default=None)
 
 
 def bound_by_deadline(client: httpx.Client) -> httpx.Client:
-    """Bounds every wait of a client's connections by ``deadline`` too.
+    """Also bounds every wait of a client's connections by ``deadline``.
 
     httpx has no parameter for the network backend of its pools, so this function sets private
-    fields of httpx and httpcore. A version without these fields keeps only the bound of each wait.
+    fields of httpx and httpcore. In a version without these fields, only single waits are bounded.
     """
     for transport in (client._transport, *client._mounts.values()):
         pool = getattr(transport, "_pool", None)

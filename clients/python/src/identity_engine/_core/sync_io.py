@@ -62,5 +62,5 @@ def bounded(http: httpx.Client) -> httpx.Client:
 
 
 def blocks_of(response: httpx.Response) -> Generator[ServerSentEvent, None, None]:
-    """Yields event stream blocks. Raises ``SSEError`` for another answer."""
+    """Yields the blocks of an event stream. Raises ``SSEError`` for an answer of another type."""
     yield from EventSource(response).iter_sse()

@@ -1,6 +1,4 @@
-"""OpenTelemetry trace context, if the API package is installed. Separate, because both clients use
-this module.
-"""
+"""OpenTelemetry trace context for both clients, if the API package is installed."""
 
 from __future__ import annotations
 

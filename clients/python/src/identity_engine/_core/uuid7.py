@@ -1,4 +1,4 @@
-"""Idempotency keys: version 7 UUIDs (RFC 9562), rising within a process."""
+"""Idempotency keys: version 7 UUIDs (RFC 9562), increasing within a process."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import threading
 import time
 
 STEP_BITS = 56
-"""Maximum random step between two keys of one moment, in bits. A constant step could repeat in a
-forked process.
+"""Maximum random step between two keys of the same millisecond, in bits.
+
+With a constant step, a forked process could create the same keys.
 """
 
 _lock = threading.Lock()
@@ -25,7 +26,7 @@ def uuid7() -> str:
     global _last
     fresh = (time.time_ns() // 1_000_000) << 74 | int.from_bytes(os.urandom(10), "big") >> 6
     with _lock:
-        # Clear the top bit of the random part, so that steps do not overflow it soon.
+        # Clear the top bit of the random part, so that many steps fit before it overflows.
         fresh &= ~(1 << 73)
         _last = fresh if fresh > _last else _last + 1 + secrets.randbits(STEP_BITS)
         value = _last

@@ -1,4 +1,4 @@
-"""``client.account``: the key's account."""
+"""``client.account``: the account of the API key."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ACCOUNT = One[Account]
 
 
 class OwnAccount:
-    """API key's account."""
+    """The account of the API key."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
@@ -24,7 +24,7 @@ class OwnAccount:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Result[Account]:
-        """Returns the plan, the usage in minute and month including this request, and the key.
+        """Returns the plan, the key, and the usage of this minute and month, with this request.
 
         Args:
             request_id: Caller's request id.

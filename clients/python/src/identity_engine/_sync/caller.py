@@ -21,7 +21,7 @@ logger = logging.getLogger("identity_engine")
 
 
 class Caller:
-    """Sends a client's calls."""
+    """Sends the calls of one client."""
 
     def __init__(self, settings: Settings, http_client: httpx.Client | None) -> None:
         self.settings = settings

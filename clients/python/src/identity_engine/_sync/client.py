@@ -33,14 +33,16 @@ class IdentityEngine:
 
     Args:
         api_key: API key; default ``IDENTITY_ENGINE_API_KEY``.
-        base_url: Service address, ending in ``/v1``; default ``IDENTITY_ENGINE_BASE_URL``, then
-            ``http://127.0.0.1:8000/v1``, the address of ``make run``.
+        base_url: Service address, ending in ``/v1``; default ``IDENTITY_ENGINE_BASE_URL``. If that
+            variable is not set: ``http://127.0.0.1:8000/v1``, the address of ``make run``.
         timeout_s: Deadline of one call including retries, in seconds.
-        attempt_timeout_s: Maximum time of one attempt until its body is read, in seconds.
+        attempt_timeout_s: Maximum time of one attempt, from the start of the request until the
+            answer's body is read, in seconds.
         attempts_max: Maximum requests per call, from 1; retries until the deadline by default.
-        http_client: httpx client for sending, with your proxies or certificates. Closing this
+        http_client: Your own httpx client, for example with proxies or certificates. Closing this
             client does not close ``http_client``. Up to 100 calls run concurrently.
-        on_attempt: Called after every attempt, without key and bodies. Exceptions are logged.
+        on_attempt: Called after every attempt, with an event that contains neither the key nor
+            bodies. Exceptions are logged.
 
     Raises:
         ConfigurationError: The key is missing, or the address does not end in ``/v1``.

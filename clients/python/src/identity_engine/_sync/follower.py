@@ -28,18 +28,21 @@ from identity_engine.errors import (
 from identity_engine.events import DeletedEvent, Event
 
 SILENCE_S_MAX = 45.0
-"""Silence after which a stream is dead, in seconds: three keep-alive comments (interface 6.3)."""
+"""Maximum time without data before a reconnect, in seconds: three keep-alive comments.
+
+Source: interface 6.3.
+"""
 
 RETRY_S_DEFAULT = 1.0
 """Default delay before a reconnect, in seconds."""
 
-_FOR_GOOD = frozenset({400, 401, 403, 404})
+_PERMANENT = frozenset({400, 401, 403, 404})
 """Statuses after which a stream must not reconnect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """An event, and the id for resuming after it."""
+    """An event with the id for resuming after this event."""
 
     event: Event
     last_event_id: str | None
@@ -59,8 +62,8 @@ class Follower:
     def events(self) -> Generator[Arrived, None, None]:
         """Yields the events after ``last_event_id``.
 
-        Raises permanent errors, and ``RateLimitedError`` if too many streams are open for the whole
-        timeout of a call.
+        Raises permanent errors, and ``RateLimitedError`` if too many streams are open during the
+        whole timeout of a call.
         """
         while True:
             try:
@@ -76,12 +79,12 @@ class Follower:
             except IdentityEngineError as error:
                 self._failures += 1
                 error.attempts = self._failures
-                if _is_for_good(error) or self._is_one_too_many(error):
+                if _is_permanent(error) or self._is_over_limit(error):
                     raise
                 wait_s = max(self._retry_s, wait_before(self._failures, error, random.random))
             sleep(wait_s)
 
-    def _is_one_too_many(self, error: IdentityEngineError) -> bool:
+    def _is_over_limit(self, error: IdentityEngineError) -> bool:
         """Whether too many streams have been open for longer than the timeout of a call.
 
         Earlier refusals are temporary: the service may still count this stream's broken connection.
@@ -95,7 +98,7 @@ class Follower:
         return now_s - self._too_many_since_s >= self._caller.settings.bounds.timeout_s
 
     def _connection(self) -> Generator[Event, None, None]:
-        """Yields a connection's events until the service closes it."""
+        """Yields the events of one connection until the service closes the connection."""
         response = self._open()
         try:
             blocks = blocks_of(response)
@@ -158,10 +161,10 @@ class Follower:
         return event
 
 
-def _is_for_good(error: IdentityEngineError) -> bool:
-    """Whether an error is permanent: a refusal, or data that this version cannot read."""
+def _is_permanent(error: IdentityEngineError) -> bool:
+    """Whether a reconnect cannot help: a refusal, a closed client, or data of a later version."""
     if isinstance(error, MalformedAnswerError):
         return error.status == 200
     if isinstance(error, (ConfigurationError, ClientClosedError)):
         return True
-    return isinstance(error, ApiError) and error.status in _FOR_GOOD
+    return isinstance(error, ApiError) and error.status in _PERMANENT

@@ -13,7 +13,7 @@ from identity_engine.errors import IdentityEngineError
 from identity_engine.events import StateEvent
 
 UNREAD_MAX = 1_000
-"""Maximum unread events per watcher. A state has about 4,000 characters."""
+"""Maximum unread events per watcher. A state event has about 4,000 characters."""
 
 
 class Watch:
@@ -22,7 +22,7 @@ class Watch:
     def __init__(self, unread: list[Arrived], last_event_id: str | None) -> None:
         self.unread = deque(unread)
         self.last_event_id = last_event_id
-        """Last event id taken by the watcher, for resuming."""
+        """Id of the last event that the watcher took, for resuming."""
         self.is_cut = False
         """Whether the watcher was too slow. The watcher then continues over its own connection."""
 
@@ -36,9 +36,9 @@ class Watch:
 class Hub:
     """Distributes a follower's events to several watchers.
 
-    A watcher without unread events reads the next event for all. A watcher that falls
-    ``UNREAD_MAX`` events behind is cut off, so that it neither blocks the others nor uses unbounded
-    memory.
+    A watcher without unread events reads the next event for all watchers. A watcher that falls
+    ``UNREAD_MAX`` events behind is cut off: a slow watcher must neither block the others nor use
+    unbounded memory.
     """
 
     def __init__(self, follower: Follower) -> None:
@@ -99,7 +99,7 @@ class Hub:
             self._error = error
             self.is_ended = True
         except BaseException:
-            # Cancellation ends the generator only; the stream resumes after the last event.
+            # Cancellation ends only this generator. The next read resumes after the last event.
             self._events = None
             raise
         else:
@@ -132,7 +132,7 @@ class Hubs:
     def join(self, place: Place, follower: Follower, path: str) -> tuple[Hub, Watch]:
         """Adds a watcher to the hub of a path in this process and event loop.
 
-        ``follower`` reads for the hub if the hub is new.
+        A new hub reads from ``follower``.
         """
         with self._lock:
             hubs = self._hubs.setdefault(place, WeakValueDictionary())

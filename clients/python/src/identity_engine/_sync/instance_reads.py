@@ -30,7 +30,7 @@ _DRIFT = Many[DriftEvent]
 
 
 class InstanceReads:
-    """Read-only part of a handle."""
+    """Methods of an instance handle that read."""
 
     def __init__(self, caller: Caller, hubs: Hubs, id: str) -> None:
         self._caller = caller
@@ -113,7 +113,7 @@ class InstanceReads:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Result[Contract] | NotModified:
-        """Returns the agent's recommended and forbidden behavior now, without processing anything.
+        """Returns the current contract: recommended and forbidden behavior. Processes nothing.
 
         Args:
             if_none_match: An ``etag``; if it is the current version, the answer is ``NotModified``.
@@ -184,7 +184,7 @@ class InstanceReads:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Generator[HistoryRecord, None, None]:
-        """Iterates over processed observations, newest first, with one page of ``limit`` in memory.
+        """Iterates over processed observations, newest first. Keeps one page in memory.
 
         Yields each observation once, even if new observations arrive meanwhile. Takes the arguments
         of ``history``; ``timeout_s`` and ``attempts_max`` apply to each page.
@@ -252,7 +252,7 @@ class InstanceReads:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Generator[DriftEvent, None, None]:
-        """Iterates over drift events, newest first, with one page of ``limit`` in memory.
+        """Iterates over drift events, newest first. Keeps one page in memory.
 
         Takes the arguments of ``drift``; ``timeout_s`` and ``attempts_max`` apply to each page.
         """
@@ -270,14 +270,14 @@ class InstanceReads:
         )
 
     def events(self, *, after: int | None = None) -> EventStream:
-        """Follows the instance: every cycle once, in order.
+        """Follows the instance: yields every cycle once, in order.
 
         The stream reconnects automatically. It is an iterator, and a context manager that closes
         the connection. Streams without ``after`` share one connection per client and instance.
 
         Args:
-            after: Ordinal of the last cycle that the caller has; 0 for all cycles. Default: new
-                events only.
+            after: Ordinal of the last cycle that the caller has received; 0 for all cycles.
+                Default: new events only.
         """
         return EventStream(self._caller, self._hubs, self.id, after, self._guards)
 
@@ -293,5 +293,5 @@ class InstanceReads:
 
 
 def _place_of(entry: HistoryRecord | DriftEvent) -> tuple[int, int]:
-    """Entry position in the instance's history. Later entries have a greater position."""
+    """Position of an entry in the instance's history. Later entries have greater positions."""
     return entry.generation or 0, entry.cycle

@@ -17,10 +17,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Page(Result[list[T]]):
-    """A page of a list. ``data`` has its entries."""
+    """A page of a list. ``data`` contains the entries."""
 
     pagination: PageInfo
-    """Page position in the list."""
+    """Position of the page in the list."""
     _fetch_next: Callable[[], Page[T]] | None = field(repr=False, compare=False)
 
     @property
@@ -43,7 +43,7 @@ def fetch_page(
     timeout_s: float | None,
     attempts_max: int | None,
 ) -> Page[T]:
-    """Requests a list page."""
+    """Requests a page of a list."""
     call = get(path, query, request_id=request_id)
     listed = listed_of(caller.send(call, timeout_s, attempts_max), frame)
     following = query_of_next(query, listed.pagination, len(listed.result.data))
@@ -78,10 +78,10 @@ def items_of(
     attempts_max: int | None,
     place_of: Callable[[T], tuple[int, ...]] | None = None,
 ) -> Generator[T, None, None]:
-    """Yields all entries from a page on, with one page in memory.
+    """Yields the entries of a page and of all following pages. Keeps one page in memory.
 
-    ``place_of``: position of an entry, which falls from entry to entry. An entry with a higher
-    position is a repetition, which newer entries have moved to a later page.
+    ``place_of`` returns the position of an entry. Positions decrease from entry to entry. An entry
+    without a lower position is a repetition: newer entries have moved this entry to a later page.
     """
     last: tuple[int, ...] | None = None
     page: Page[T] | None = fetch_page(

@@ -16,7 +16,7 @@ _RESULT = One[TestResult]
 
 
 class Tests:
-    """The personality test. The service stores nothing."""
+    """The personality test. The service stores no answers."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
@@ -47,7 +47,7 @@ class Tests:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Result[TestResult]:
-        """Scores answers: strengths, nearest personas, and an ``initial_config`` for a create.
+        """Scores answers: mode strengths, nearest personas, and ``initial_config`` for ``create``.
 
         Args:
             answers: ``question_id`` and ``value`` (1 to 5) for each answer; each question at most
