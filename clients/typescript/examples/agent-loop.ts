@@ -9,7 +9,7 @@ import { ACTIONS, IdentityEngine, type KnownAction, type ModeTarget } from 'iden
  * Usage: IDENTITY_ENGINE_API_KEY=… node examples/agent-loop.ts [turns, default 10]
  */
 
-/** Mode that each action exercises, and the signal strength. */
+/** Mode and signal strength of the observation that reports an action. */
 const SHOWS: Readonly<Record<KnownAction, readonly [ModeTarget, number]>> = {
   explore: ['EXPLORATION', 0.8],
   question: ['PERCEPTION', 0.6],

@@ -3,7 +3,7 @@ import type { Action } from './models.ts';
 
 /**
  * Actions known to this release (interface 2.6), as constants: `ACTIONS.explore`.
- * `Object.values(ACTIONS)` lists them.
+ * `Object.values(ACTIONS)` lists the actions.
  */
 export const ACTIONS = Object.freeze({
   explore: 'explore',

@@ -12,9 +12,9 @@ export type Answer = {
   readonly headers: Headers;
   /** Parsed body; undefined for a status without a body. */
   readonly body: Envelope | undefined;
-  /** Successful attempt's start, in monotonic milliseconds. */
+  /** Start of the successful attempt, in monotonic milliseconds. */
   readonly beganAtMs: number;
-  /** First attempt's start, in monotonic milliseconds. */
+  /** Start of the first attempt, in monotonic milliseconds. */
   readonly callBeganAtMs: number;
 };
 
@@ -40,8 +40,9 @@ export type Reading = {
   /** Attempt number, from 1. */
   readonly attempts: number;
   readonly attemptTimeoutMs: number;
-  /** Starts of this attempt and the first attempt, in monotonic milliseconds. */
+  /** Start of this attempt, in monotonic milliseconds. */
   readonly beganAtMs: number;
+  /** Start of the first attempt, in monotonic milliseconds. */
   readonly callBeganAtMs: number;
   /** Expected status without a body: 304 for a conditional GET, 204 for a DELETE. */
   readonly emptyStatus: 204 | 304 | undefined;
@@ -101,14 +102,14 @@ function failureOf(
   return { kind: 'failure', error, retryAfterMs };
 }
 
-/** Reasons for a 503 after which the outcome is unknown. Source: interface 7.5. */
+/** Reasons of a 503 answer after which the outcome is unknown. Source: interface 7.5. */
 const OPEN_REASONS: ReadonlySet<unknown> = new Set([
   'deadline_exceeded',
   'outcome_unknown',
   'engine_unavailable',
 ]);
 
-/** Error codes that are always sent before any effect, with any status. */
+/** Error codes that the service sends only if the call changed nothing, whatever the status. */
 const CERTAIN_CODES: ReadonlySet<string> = new Set([
   ...['invalid_request', 'billing_provider_not_configured'],
 ]);

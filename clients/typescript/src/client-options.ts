@@ -8,12 +8,13 @@ export type ClientOptions = {
   /** API key `svc_sk_…`; default `IDENTITY_ENGINE_API_KEY` of the environment. */
   readonly apiKey?: string | undefined;
   /**
-   * Base URL ending in `/v1`; default `IDENTITY_ENGINE_BASE_URL`, then `http://127.0.0.1:8000/v1`.
+   * Base URL ending in `/v1`; default `IDENTITY_ENGINE_BASE_URL` of the environment. If that
+   * variable is not set: `http://127.0.0.1:8000/v1`.
    */
   readonly baseUrl?: string | undefined;
   /** Deadline of one call including retries, in milliseconds, > 0; default 30,000. */
   readonly timeoutMs?: number | undefined;
-  /** Maximum time of one attempt until its body is read, in milliseconds, > 0; default 10,000. */
+  /** Maximum time of one attempt with its whole answer, in milliseconds, > 0; default 10,000. */
   readonly attemptTimeoutMs?: number | undefined;
   /**
    * Maximum requests per call; an integer ≥ 1, where 1 disables retries. Default: unlimited until
@@ -47,8 +48,9 @@ export type Settings = {
 
 const DEFAULT_BASE_URL = 'http://127.0.0.1:8000/v1';
 
-/** Defaults of `ClientOptions`. */
+/** Default of `timeoutMs`, in milliseconds. */
 const DEFAULT_TIMEOUT_MS = 30_000;
+/** Default of `attemptTimeoutMs`, in milliseconds. */
 const DEFAULT_ATTEMPT_TIMEOUT_MS = 10_000;
 
 /** Maximum timer delay, in milliseconds. */
@@ -86,13 +88,13 @@ export function settingsOf(options: ClientOptions): Settings {
   };
 }
 
-/** Checks a time in milliseconds against the range of a timer. Throws if outside. */
+/** Throws if a time in milliseconds is outside the range of a timer; otherwise returns the time. */
 export function assertTimeMs(name: string, ms: number): number {
   if (ms > 0 && ms <= TIMER_MS_MAX) return ms;
   throw new IdentityEngineError(`${name} must be above 0, at most ${TIMER_MS_MAX}, not ${ms}`);
 }
 
-/** Checks a maximum number of attempts. Throws if invalid. */
+/** Throws if a maximum number of attempts is invalid; otherwise returns the number. */
 export function assertAttempts(attemptsMax: number): number {
   const isBound = Number.isInteger(attemptsMax) || attemptsMax === Number.POSITIVE_INFINITY;
   if (isBound && attemptsMax >= 1) return attemptsMax;

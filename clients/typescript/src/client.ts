@@ -11,7 +11,7 @@ import { Tests } from './resources/tests.ts';
 /**
  * Client of the Identity Engine for one API key. Safe to share: calls run concurrently and reuse
  * the platform's connections. Calls throw an `ApiError` for a refusal, a `ConnectionError` without
- * an answer, a `DeadlineError` after the deadline, or their signal's reason.
+ * an answer, a `DeadlineError` after the deadline, or the abort reason of the call's `signal`.
  */
 export class IdentityEngine {
   /** The account's instances. */
@@ -20,7 +20,7 @@ export class IdentityEngine {
   readonly personas: Personas;
   /** The personality test. */
   readonly tests: Tests;
-  /** API key's account. */
+  /** The account of the API key. */
   readonly account: AccountResource;
   /** The account's audit trail. */
   readonly audit: Audit;

@@ -5,7 +5,7 @@ import type { ErrorCode, ErrorDetails, ErrorReason } from './models.ts';
  * Base class for all errors in this package. Cancellation throws the signal's own reason instead.
  */
 export class IdentityEngineError extends Error {
-  /** Requests sent; 0 if none. */
+  /** Number of requests sent; 0 if none. */
   readonly attempts: number;
 
   constructor(message: string, { attempts = 0, ...options }: ErrorFacts = {}) {
@@ -15,7 +15,7 @@ export class IdentityEngineError extends Error {
   }
 }
 
-/** An error's cause, and the number of requests sent. */
+/** Optional facts of an error: its cause and the number of requests sent. */
 export type ErrorFacts = ErrorOptions & { readonly attempts?: number };
 
 /** Contents of a refusal. */
@@ -45,13 +45,13 @@ export class ApiError extends IdentityEngineError {
   readonly status: number;
   /** `X-Request-Id` of the refused request. */
   readonly requestId: string | undefined;
-  /** Invalid JSON path, parameter or header, such as `observations[3].timestamp`. */
+  /** The invalid JSON path, parameter or header, such as `observations[3].timestamp`. */
   readonly field: string | undefined;
   /** Stable machine-readable reason. */
   readonly reason: ErrorReason | undefined;
-  /** All fields of the refusal besides code and message. */
+  /** All fields of `details` in the refusal; undefined without details. */
   readonly details: ErrorDetails | undefined;
-  /** Whole seconds until a retry makes sense; undefined if not given. */
+  /** Seconds until a retry can succeed; undefined if the answer names no delay. */
   readonly retryAfterS: number | undefined;
   /** Remaining account limits. */
   readonly limits: Limits | undefined;
@@ -109,7 +109,7 @@ export class InternalServerError extends ApiError {}
 export class BillingProviderNotConfiguredError extends ApiError {}
 /** 422: the plan cannot be bought. */
 export class InvalidPlanError extends ApiError {}
-/** 400: a payment provider's notification is invalid; this client sends none. */
+/** 400: a payment provider's notification is invalid; this client sends no notifications. */
 export class WebhookVerificationFailedError extends ApiError {}
 
 const CLASSES: Readonly<Record<string, new (refusal: Refusal) => ApiError>> = {
@@ -147,7 +147,7 @@ export class ConnectionError extends IdentityEngineError {
 
 /**
  * The call's deadline passed, or leaves no time for another attempt. `cause` is the error of the
- * last attempt that failed by itself, if any.
+ * last attempt that failed before the deadline, or of the only attempt.
  */
 export class DeadlineError extends IdentityEngineError {
   /** Whether any attempt may have taken effect. */
@@ -161,7 +161,7 @@ export class DeadlineError extends IdentityEngineError {
   }
 }
 
-/** The answer is not from the service, such as a proxy's error page. */
+/** The client cannot read the answer, such as a proxy's error page. */
 export class MalformedAnswerError extends IdentityEngineError {
   /** HTTP status. */
   readonly status: number;

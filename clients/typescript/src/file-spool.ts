@@ -14,7 +14,7 @@ const opened = new Set<string>();
 type Waiting = {
   readonly text: string;
   readonly isDurable: boolean;
-  /** State change after the line is written. */
+  /** Updates the spool's state after the line is written. */
   readonly apply: () => void;
   readonly resolve: () => void;
   readonly reject: (error: SpoolError) => void;
@@ -125,8 +125,8 @@ export class FileSpool implements Spool {
       }
       if (group.some(({ isDurable }) => isDurable)) await file.datasync();
     } catch (error) {
-      // Cut unacknowledged lines off, so that no later process sends them. If that fails, the spool
-      // accepts nothing more.
+      // Cut off unacknowledged lines, so that no later process sends their observations. If the
+      // truncation fails, the spool accepts no further lines.
       await file.truncate(this.#bytes).catch((cause: unknown) => {
         this.#error = errorOf(this.path, cause);
       });
@@ -141,8 +141,8 @@ export class FileSpool implements Spool {
   }
 
   /**
-   * Throws if the file was replaced or another process wrote to it, because writes would be lost or
-   * overwrite lines. The spool then accepts nothing more.
+   * Throws if another process replaced the file or wrote to the file: writes would be lost or
+   * overwrite lines. The spool then accepts no further lines.
    */
   async #assertOwn(file: FileHandle): Promise<void> {
     const [own, named] = await Promise.all([file.stat(), stat(this.path).catch(() => undefined)]);
@@ -154,7 +154,7 @@ export class FileSpool implements Spool {
     throw this.#error;
   }
 
-  /** Writes unfinished entries to a new file and renames it over the old one. */
+  /** Writes unfinished entries to a new file, and replaces the old file by the new file. */
   async #rewrite(): Promise<void> {
     const made = `${this.path}.new`;
     const text = [...this.#left.values()].join('');

@@ -5,8 +5,8 @@ import type { HeldContract } from './held-contract.ts';
 import type { Action, Contract } from './models.ts';
 
 /**
- * Contract's verdict on an action. `open`: neither allowed nor forbidden, so the caller decides
- * (interface 2.6).
+ * Verdict of a contract on an action. `open`: the contract neither allows nor forbids the action,
+ * so the caller decides (interface 2.6).
  */
 export type Verdict = 'allowed' | 'forbidden' | 'open';
 
@@ -22,7 +22,7 @@ export type GuardOptions = {
 /** The contract forbids the action. */
 export class ActionForbiddenError extends IdentityEngineError {
   readonly action: Action;
-  /** The forbidding contract. */
+  /** The contract that forbids the action. */
   readonly contract: Contract;
 
   constructor(action: Action, contract: Contract) {
@@ -43,7 +43,7 @@ export class NoContractError extends IdentityEngineError {
 
 /** The newest contract is older than `maxAgeMs`. */
 export class StaleContractError extends IdentityEngineError {
-  /** Contract age, in milliseconds. */
+  /** Age of the contract, in milliseconds. */
   readonly ageMs: number;
 
   constructor(ageMs: number, maxAgeMs: number) {
@@ -53,8 +53,8 @@ export class StaleContractError extends IdentityEngineError {
 }
 
 /**
- * Checks actions against the newest contract of an instance. Every answer with a contract through
- * the same `client.instance(id)` updates the guard, so the guard needs no requests.
+ * Checks actions against the newest contract of an instance. Every contract that the same handle
+ * (`client.instance(id)`) receives updates the guard. Checks therefore send no requests.
  */
 export class ContractGuard {
   readonly #held: HeldContract;
@@ -75,22 +75,22 @@ export class ContractGuard {
     this.#maxAgeMs = maxAgeMs;
   }
 
-  /** Newest contract; undefined before the first. */
+  /** Newest contract; undefined before the first contract. */
   get contract(): Contract | undefined {
     return this.#held.contract;
   }
 
   /**
-   * Contract age in milliseconds, from the request's start or the event's arrival; undefined before
-   * the first.
+   * Age of the contract in milliseconds, from the start of the request or the arrival of the event.
+   * Undefined before the first contract.
    */
   get ageMs(): number | undefined {
     return this.#held.ageMs;
   }
 
   /**
-   * Contract's verdict on an action. An action unknown to this release needs an entry in the
-   * contract. Throws `UnknownActionError`, `NoContractError` or `StaleContractError`.
+   * Returns the contract's verdict on an action. Throws `UnknownActionError` for an action that
+   * neither this release nor the contract lists, `NoContractError` or `StaleContractError`.
    */
   verdict(action: KnownAction): Verdict {
     if (!isKnownAction(action) && !this.#isNamed(action)) throw new UnknownActionError(action);
@@ -99,7 +99,7 @@ export class ContractGuard {
     return contract.allowed_actions.includes(action) ? 'allowed' : 'open';
   }
 
-  /** Whether the contract does not forbid an action. Throws `verdict` errors. */
+  /** Whether the contract does not forbid an action. Throws the errors of `verdict`. */
   allows(action: KnownAction): boolean {
     return this.verdict(action) !== 'forbidden';
   }
@@ -109,13 +109,13 @@ export class ContractGuard {
     if (!this.allows(action)) throw new ActionForbiddenError(action, this.#current());
   }
 
-  /** Sets a contract received by other means, as of now. */
+  /** Stores a contract that the caller received elsewhere. The age of the contract starts now. */
   update(contract: Contract): void {
     const nowMs = performance.now();
     this.#held.take({ contract, cycle: undefined, beganAtMs: nowMs, ageFromMs: nowMs });
   }
 
-  /** Requests the current contract. Throws `instance.contract` errors. */
+  /** Requests the current contract. Throws the errors of `instance.contract`. */
   async refresh(options: CallOptions = {}): Promise<void> {
     await this.#load(options);
   }

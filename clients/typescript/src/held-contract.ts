@@ -4,9 +4,9 @@ import type { Contract } from './models.ts';
 /** A received contract; times in monotonic milliseconds. */
 export type Seen = {
   readonly contract: Contract;
-  /** Cycle of the accompanying snapshot; undefined without one. */
+  /** Cycle of the snapshot in the same answer; undefined without a snapshot. */
   readonly cycle: number | undefined;
-  /** Start of the request: the contract is at least as new. */
+  /** Start of the request. The contract is at least this new. */
   readonly beganAtMs: number;
   /** Time from which the age counts: start of the request, or arrival of an event. */
   readonly ageFromMs: number;
@@ -19,22 +19,23 @@ export class HeldContract {
   #cycle: number | undefined;
   #resetAtMs = Number.NEGATIVE_INFINITY;
 
-  /** Newest contract; undefined before the first. */
+  /** Newest contract; undefined before the first contract. */
   get contract(): Contract | undefined {
     return this.#held?.contract;
   }
 
   /**
-   * Age in milliseconds, from the request's start or the event's arrival; undefined before the
-   * first.
+   * Age of the contract in milliseconds, from the start of the request or the arrival of the event.
+   * Undefined before the first contract.
    */
   get ageMs(): number | undefined {
     return this.#held === undefined ? undefined : performance.now() - this.#held.ageFromMs;
   }
 
   /**
-   * Stores a contract unless the stored one is newer. A request started after the stored contract
-   * arrived is newer. For overlapping requests the cycle decides, or else the later start.
+   * Stores a contract unless the stored contract is newer. The answer to a request that started
+   * after the stored contract arrived is newer. Of two overlapping requests, the later cycle is
+   * newer. If the cycles are equal or unknown, the later start is newer.
    */
   take(seen: Seen): void {
     if (seen.beganAtMs < this.#resetAtMs || this.#isOlder(seen)) return;
@@ -47,7 +48,7 @@ export class HeldContract {
    */
   takeFrom({ facts, ...times }: Answer, contract: Contract, cycle?: number): void {
     if (facts.isReplayed && facts.attempts === 1) return;
-    // Any attempt before the answered one may have been processed.
+    // A replayed answer may belong to any attempt of the call, so count from the first attempt.
     const beganAtMs = facts.isReplayed ? times.callBeganAtMs : times.beganAtMs;
     this.take({ contract, cycle, beganAtMs, ageFromMs: beganAtMs });
   }

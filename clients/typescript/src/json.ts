@@ -7,17 +7,18 @@ import { LONE_SURROGATE } from './lone-surrogate.ts';
  */
 export type Integers = 'exact' | 'number';
 
-/** Maximum nesting written: far above the service's limit (interface 8.4). */
+/** Maximum nesting that `toJson` writes: far above the service's limit (interface 8.4). */
 const LEVELS_MAX = 1_000;
 
 /**
- * `JSON.stringify` writes larger numbers with an exponent, which parsers do not read as integers.
+ * Number from which `JSON.stringify` writes an exponent. Parsers do not read such a number as an
+ * integer.
  */
 const EXPONENT_FROM = 1e21;
 
 /**
- * JSON text of a value as by `JSON.stringify`, with `bigint` as integer. Throws an
- * `IdentityEngineError` with the path of a value that JSON would drop or change: NaN and
+ * Returns the JSON text of a value as `JSON.stringify` does, but writes a `bigint` as an integer.
+ * Throws an `IdentityEngineError` with the path of a value that JSON would drop or change: NaN and
  * infinities, integers rounded by `number`, lone surrogates, functions, symbols, maps, sets, holes
  * in arrays, invalid dates and cycles.
  */
@@ -25,7 +26,7 @@ export function toJson(value: unknown, path = ''): string {
   return isPlain(value, 0) ? JSON.stringify(value) : textOf(value, path, 0);
 }
 
-/** Whether `JSON.stringify` writes the value unchanged; five times as fast as `textOf`. */
+/** Whether `JSON.stringify` writes the value unchanged and can replace the slower `textOf`. */
 function isPlain(value: unknown, level: number): boolean {
   switch (typeof value) {
     case 'string':
@@ -73,7 +74,7 @@ export function fromJson(text: string, integers: Integers = 'exact'): unknown {
   );
 }
 
-/** Integers of fewer digits are always within ±(2^53 − 1). */
+/** Matches 16 digits. Integers with fewer digits are always within ±(2^53 − 1). */
 const LONG_DIGITS = /\d{16}/;
 const INTEGER = /^-?\d+$/;
 const STRING_OR_NUMBER = /"[^"\\]*(?:\\[\s\S][^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;

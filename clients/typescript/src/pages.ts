@@ -4,7 +4,7 @@ import type { AnswerFacts, Result } from './result.ts';
 
 /** One page of a list. */
 export type Page<T, P> = Result<T[]> & {
-  /** Pagination facts of the list. */
+  /** Position of the page in the list. */
   readonly pagination: P;
   /** Requests the next page with the same options; undefined after the last page. */
   next(): Promise<Page<T, P> | undefined>;

@@ -2,7 +2,7 @@ import type { Answer } from './answer.ts';
 import { retryAfterMsOf } from './calls/limits.ts';
 import type { NotModified, ProcessResult, Result } from './result.ts';
 
-/** Answer data with the facts from its headers. */
+/** Makes a result of an answer: the data and the facts from the headers. */
 export function resultOf<T>({ facts, body }: Answer): Result<T> {
   return { ...facts, data: body?.data as T, isNotModified: false };
 }

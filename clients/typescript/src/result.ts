@@ -1,6 +1,6 @@
 import type { Limits } from './calls/limits.ts';
 
-/** Facts of every answer besides its data. */
+/** Facts about an answer, besides its data. */
 export type AnswerFacts = {
   /** HTTP status. */
   readonly status: number;
@@ -15,7 +15,7 @@ export type AnswerFacts = {
   readonly etag: string | undefined;
   /** Whether the service replayed the answer of an earlier call with the same idempotency key. */
   readonly isReplayed: boolean;
-  /** Requests sent; 1 without a retry. */
+  /** Number of requests sent; 1 without a retry. */
   readonly attempts: number;
 };
 
@@ -35,9 +35,9 @@ export type NotModified = AnswerFacts & {
 /** Answer to an observation or a batch. */
 export type ProcessResult<T> = Result<T> & {
   /**
-   * Set if the observation came less than 1.000 s after the previous one (interface 8.3). Nothing
-   * changed or was charged, and `data` is the current state. Retry after `retryAfterMs`
-   * milliseconds. Undefined if the observation counted.
+   * Set if the observation came less than 1.000 s after the previous observation (interface 8.3).
+   * Nothing changed or was charged, and `data` is the current state. Retry after `retryAfterMs`
+   * milliseconds. Undefined if the observation was applied.
    */
   readonly throttled: { readonly retryAfterMs: number } | undefined;
 };

@@ -25,7 +25,7 @@ batches('sends observations within its delay as one batch per instance', async (
   assert.equal(sent.map(timesOf), [[0, 1], [0]]);
 });
 
-batches('sends a full batch at once, and one batch per instance at a time', async () => {
+batches('sends a full batch without delay, and one batch per instance at a time', async () => {
   let answer = () => {};
   const held: Reply = async (request) => {
     await new Promise<void>((resolve) => {
@@ -136,7 +136,7 @@ spacing('more than 240 s ahead of the clock are sent later', async () => {
   assert.ok(clock.now() - START_MS >= 4_000);
 });
 
-spacing('start after the delay of a throttled answer, under a new key', async () => {
+spacing('start after the delay of a throttled answer, with a new key', async () => {
   const throttled: Reply = () =>
     done({ observations: [] }, { 'x-throttled': 'true', 'retry-after': '7' });
   const { buffer, clock, sent } = sceneOf({}, throttled, done);

@@ -14,25 +14,28 @@ import { rejection } from './support/clients.ts';
 
 const refusals = suite('a refusal');
 
-refusals('of one observation rejects only this, and sends the others under a new key', async () => {
-  const details = { reason: 'out_of_range', field: 'observations[1].signal_strength' };
-  const { buffer, clock, sent } = sceneOf({}, refused(422, 'invalid_request', details), done);
-  for (const number of [1, 2, 3]) await buffer.add('inst_a', observation(number));
-  await clock.run(buffer.flush());
-  assert.equal(sent.map(numbersOf), [
-    [1, 2, 3],
-    [1, 3],
-  ]);
-  assert.is.not(sent[1]?.key, sent[0]?.key);
-  const { rejected } = await buffer.close();
-  assert.is(rejected[0]?.error.reason, 'out_of_range');
-  assert.equal(
-    rejected.map((each) => [each.instanceId, numbersOf({ observations: [each.observation] })]),
-    [['inst_a', [2]]],
-  );
-});
+refusals(
+  'of one observation rejects only this one, and sends the others with a new key',
+  async () => {
+    const details = { reason: 'out_of_range', field: 'observations[1].signal_strength' };
+    const { buffer, clock, sent } = sceneOf({}, refused(422, 'invalid_request', details), done);
+    for (const number of [1, 2, 3]) await buffer.add('inst_a', observation(number));
+    await clock.run(buffer.flush());
+    assert.equal(sent.map(numbersOf), [
+      [1, 2, 3],
+      [1, 3],
+    ]);
+    assert.is.not(sent[1]?.key, sent[0]?.key);
+    const { rejected } = await buffer.close();
+    assert.is(rejected[0]?.error.reason, 'out_of_range');
+    assert.equal(
+      rejected.map((each) => [each.instanceId, numbersOf({ observations: [each.observation] })]),
+      [['inst_a', [2]]],
+    );
+  },
+);
 
-refusals('of an unknown instance rejects its observations, and no others', async () => {
+refusals('for an unknown instance rejects only the observations of this instance', async () => {
   const gone: Reply = (request) =>
     request.instanceId === 'inst_a' ? refused(404, 'not_found')(request) : done(request);
   const { buffer, clock } = sceneOf({ batchMax: 2 }, gone);
@@ -44,7 +47,7 @@ refusals('of an unknown instance rejects its observations, and no others', async
   assert.instance(rejected[0]?.error, NotFoundError);
 });
 
-refusals('of the API key stops the buffer, and hands everything back', async () => {
+refusals('of the API key stops the buffer, and close hands all observations back', async () => {
   const { buffer, clock } = sceneOf({ pendingMax: 2 }, refused(401, 'unauthorized'));
   for (const number of [1, 2]) await buffer.add('inst_a', observation(number));
   const waiting = buffer.add('inst_a', observation(3));
@@ -69,7 +72,7 @@ refusals('for an exhausted quota pauses all instances', async () => {
 
 const bounded = suite('a full buffer');
 
-bounded('makes adds wait in order until it has space', async () => {
+bounded('makes add calls wait in order until there is space', async () => {
   const { buffer, clock, sent } = sceneOf({ pendingMax: 1 });
   const adds = [1, 2, 3].map((number) => buffer.add('inst_a', observation(number)));
   await clock.run(Promise.all(adds));
@@ -102,7 +105,7 @@ bounded('keeps a bounded number of rejected observations, and counts all', async
 
 const closing = suite('a closed buffer');
 
-closing('accepts nothing more, and returns the same result again', async () => {
+closing('accepts no more observations, and returns the same result again', async () => {
   const { buffer, clock } = sceneOf();
   await buffer.add('inst_a', observation(1));
   const [first, second] = [buffer.close(), buffer.close()];
@@ -111,7 +114,7 @@ closing('accepts nothing more, and returns the same result again', async () => {
   assert.equal([(await first).acknowledged, (await first).unacknowledged], [1, []]);
 });
 
-closing('hands back the batch in flight as it was sent, and then the rest', async () => {
+closing('hands back the batch in flight unchanged, and then the other observations', async () => {
   const silent: Reply = () => new Promise(() => {});
   const { buffer, clock, sent } = sceneOf({ batchMax: 2 }, silent);
   for (const number of [1, 2, 3]) await buffer.add('inst_a', observation(number));
@@ -134,7 +137,7 @@ const handedBack = (sentAtMs: number) => ({
   timestampsFrom: ['caller' as const],
 });
 
-restored('is sent first, unchanged and under its own key', async () => {
+restored('is sent first, unchanged and with the same key', async () => {
   const { buffer, clock, sent } = sceneOf();
   await buffer.add('inst_a', observation(2));
   buffer.restore([handedBack(START_MS - 60_000)]);
@@ -144,17 +147,20 @@ restored('is sent first, unchanged and under its own key', async () => {
   assert.equal(sent[0]?.observations, handedBack(0).observations);
 });
 
-restored('is not sent if its key is too old, and neither are later observations', async () => {
-  const { buffer, clock, sent } = sceneOf();
-  const old = handedBack(START_MS - 24 * 3_600_000);
-  buffer.restore([old]);
-  await buffer.add('inst_a', observation(2));
-  await buffer.add('inst_b', observation(3));
-  await clock.run(buffer.flush());
-  assert.equal(sent.map(numbersOf), [[3]]);
-  const { unacknowledged } = await clock.run(buffer.close());
-  assert.equal(unacknowledged[0], old);
-  assert.equal(unacknowledged.map(numbersOf), [[1], [2]]);
-});
+restored(
+  'with a too old key is not sent, and blocks later observations of the instance',
+  async () => {
+    const { buffer, clock, sent } = sceneOf();
+    const old = handedBack(START_MS - 24 * 3_600_000);
+    buffer.restore([old]);
+    await buffer.add('inst_a', observation(2));
+    await buffer.add('inst_b', observation(3));
+    await clock.run(buffer.flush());
+    assert.equal(sent.map(numbersOf), [[3]]);
+    const { unacknowledged } = await clock.run(buffer.close());
+    assert.equal(unacknowledged[0], old);
+    assert.equal(unacknowledged.map(numbersOf), [[1], [2]]);
+  },
+);
 
 for (const each of [refusals, bounded, closing, restored]) each.run();

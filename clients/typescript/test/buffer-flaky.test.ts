@@ -9,10 +9,10 @@ import { randomOf } from './support/virtual-clock.ts';
 const AGENTS = 12;
 const TURNS = 250;
 
-const flaky = suite('when a fifth of all connections is cut before or after the service');
+const flaky = suite('when a proxy cuts connections at random');
 
 flaky(
-  'a second buffer completes the first, and each observation counts once in order',
+  'a second buffer continues, and the service applies each observation once and in order',
   async () => {
     const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000);
     console.log(`SEED=${seed}`);

@@ -59,7 +59,7 @@ hooks('that flushes waits for all pending observations', async () => {
   assert.equal(pending, [0]);
 });
 
-hooks('that closes the buffer lets everything be sent first', async () => {
+hooks('that closes the buffer waits until all observations are sent', async () => {
   const results: unknown[] = [];
   const { run } = hooked(async (buffer) => {
     const { acknowledged, unacknowledged } = await buffer.close({ timeoutMs: 5_000 });
@@ -80,7 +80,7 @@ hooks('is called after the rejected observation was counted', async () => {
 
 const closing = suite('a waiting flush');
 
-closing('ends with an error when its observations are handed back', async () => {
+closing('throws when close hands the observations back', async () => {
   const { buffer, clock } = sceneOf({ delayMaxMs: 0 }, refused(503, 'service_unavailable'));
   await buffer.add('inst_a', observation(1));
   const flushed = rejection(buffer.flush(), BufferClosedError);

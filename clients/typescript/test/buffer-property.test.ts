@@ -13,7 +13,7 @@ import {
 import { ModelServer } from './support/model-server.ts';
 import { randomOf, VirtualClock } from './support/virtual-clock.ts';
 
-/** One added observation: instance, delay after the previous one, and its properties. */
+/** One addition: instance, delay after the previous addition, and properties of the observation. */
 const addition = fc.record({
   instance: fc.nat({ max: 3 }),
   gapMs: fc.oneof(
@@ -29,7 +29,7 @@ const addition = fc.record({
     { weight: 30, arbitrary: fc.constant(0.5) },
     { weight: 1, arbitrary: fc.constantFrom(2, 3) },
   ),
-  /** Whether the observation is added without waiting for the previous one. */
+  /** Whether the observation is added without waiting for the previous `add` call. */
   isSideBySide: fc.boolean(),
   /** Change of the wall clock before the addition, in milliseconds. */
   stepMs: fc.oneof(
@@ -82,7 +82,7 @@ async function check(given: Schedule): Promise<void> {
   });
   const rejected = new Set<number>();
   const onRejected = (each: RejectedObservation) => void rejected.add(numberOf(each));
-  // Throttled observations must be missing, like rejected observations.
+  // The service must not have applied throttled observations, like rejected observations.
   const onThrottled = (each: ThrottledObservation) => void rejected.add(numberOf(each));
   const onAcknowledged = () => hooked(first, given);
   const first = new ObservationBuffer(
@@ -95,14 +95,18 @@ async function check(given: Schedule): Promise<void> {
   const left = await clock.run(fill(first, clock, given, added));
   stopRestarts();
   assertAccounted(server, added, left, rejected);
-  // Delayed calls have been applied.
+  // Wait until the service has applied delayed calls.
   await clock.run(clock.sleep(10_000));
   server.heal();
   const second = new ObservationBuffer(client, { ...given, onRejected, onThrottled }, clock);
   second.restore(JSON.parse(JSON.stringify(left.unacknowledged)));
   const end = await clock.run(second.close({ timeoutMs: 24 * 3_600_000 }));
   assert.equal(end.unacknowledged, []);
-  assert.is(first.pending + second.pending - handedBackOf(left).length, 0, 'pending');
+  assert.is(
+    first.pending + second.pending - handedBackOf(left).length,
+    0,
+    'observations without an outcome',
+  );
   for (const id of INSTANCES) {
     const wanted = added.filter(({ instanceId, number }) => {
       return instanceId === id && !rejected.has(number);
@@ -165,7 +169,7 @@ function assertAccounted(
   assert.is(
     left.acknowledged + left.rejectedCount + left.throttledCount + handedBack.length,
     added.length,
-    'count',
+    'number of outcomes',
   );
   assert.is(rejected.size, left.rejectedCount + left.throttledCount);
   const out = new Set([...handedBack, ...rejected]);
@@ -177,13 +181,17 @@ function assertAccounted(
   );
   for (const id of INSTANCES) {
     const accepted = server.acceptedOf(id);
-    assert.equal(accepted, [...new Set(accepted)], 'each once');
+    assert.equal(accepted, [...new Set(accepted)], 'applied once each');
     assert.equal(
       accepted,
       accepted.toSorted((a, b) => a - b),
       'in order',
     );
-    for (const number of accepted) assert.not(untouched.has(number), `${number} was not sent`);
+    for (const number of accepted)
+      assert.not(
+        untouched.has(number),
+        `observation ${number} was applied, but returned as never applied`,
+      );
     for (const { instanceId, number } of added) {
       if (instanceId === id && !out.has(number)) assert.ok(accepted.includes(number), `${number}`);
     }

@@ -11,7 +11,7 @@ import {
 } from './support/buffer-scene.ts';
 import { rejection } from './support/clients.ts';
 
-/** Refuses batches with any of these observations, without naming them. */
+/** Refuses batches that contain one of these observations, without naming the observation. */
 function refusing(...numbers: readonly number[]): Reply {
   const refusal = refused(422, 'invalid_request', { reason: 'too_deep' });
   return (sent) =>
@@ -38,7 +38,7 @@ for (const bad of [[0], [5], [9], [2, 7], [3, 4], []]) {
       assert.is(acknowledged, 10 - bad.length);
       assert.equal(numbersOf({ observations: rejected.map((each) => each.observation) }), bad);
       const keys = sent.map(({ key }) => key);
-      assert.is(new Set(keys).size, keys.length, 'a new key each time');
+      assert.is(new Set(keys).size, keys.length, 'each request has a new key');
       assert.ok(sent.length <= 1 + 6 * bad.length, `${sent.length} requests`);
     },
   );
@@ -47,9 +47,9 @@ for (const bad of [[0], [5], [9], [2, 7], [3, 4], []]) {
 const open = suite('a batch with an unknown outcome');
 
 for (const [what, refusal] of [
-  ['its key was used for another body', reused],
-  ['its instance does not exist', refused(404, 'not_found')],
-  ['its instance was deleted', refused(409, 'conflict', { reason: 'deleted' })],
+  ['the key was used for another body', reused],
+  ['the instance does not exist', refused(404, 'not_found')],
+  ['the instance was deleted', refused(409, 'conflict', { reason: 'deleted' })],
 ] as const) {
   open(`is handed back when ${what}, with all later observations`, async () => {
     const { buffer, clock, sent } = sceneOf({ batchMax: 1 }, lost, refusal);
@@ -89,7 +89,7 @@ open('keeps its body even if a store reorders object keys', async () => {
   assert.is(second.sent[0]?.text, first.sent[0]?.text);
 });
 
-/** The value with object keys in the order of jsonb: by length, then alphabetically. */
+/** Returns the value with object keys in the order of jsonb: by length, then alphabetically. */
 function reordered<T>(value: T): T {
   if (Array.isArray(value)) return value.map(reordered) as T;
   if (typeof value !== 'object' || value === null) return value;
@@ -99,7 +99,7 @@ function reordered<T>(value: T): T {
   return Object.fromEntries(entries.toSorted(([left], [right]) => order(left, right))) as T;
 }
 
-open('is not settled by a success with another number of observations', async () => {
+open('is sent again after a success with another number of observations', async () => {
   const foreign = () => done({ observations: [] });
   const { buffer, clock, sent } = sceneOf({}, foreign, done);
   await buffer.add('inst_a', observation(1));

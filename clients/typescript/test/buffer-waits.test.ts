@@ -18,7 +18,8 @@ const HOUR_S = 3_600;
 
 // Report 2: a buffer moved explicit timestamps, so a repeated log counted twice.
 throttled("keeps the caller's timestamp, and is reported", async () => {
-  // The service's newest observation is 10 s old, so `Retry-After` ends 1 s after it.
+  // The first timestamp is an hour old; the service's newest observation is 10 s old. The service
+  // accepts timestamps that are at most 9 s old, so `Retry-After` is an hour less 9 s.
   const asks = HOUR_S - 9;
   const early: Reply = () =>
     done({ observations: [] }, { 'x-throttled': 'true', 'retry-after': `${asks}` });
@@ -45,7 +46,7 @@ throttled("keeps the caller's timestamp, and is reported", async () => {
   assert.equal([acknowledged, reported, throttledCount], [3, seen, 2]);
 });
 
-throttled('is moved by the requested delay if the buffer set its timestamp', async () => {
+throttled('is moved by the requested delay if the buffer set the timestamp', async () => {
   const early: Reply = () =>
     done({ observations: [] }, { 'x-throttled': 'true', 'retry-after': '7' });
   const { buffer, clock, sent } = sceneOf({ delayMaxMs: 0 }, early, done);

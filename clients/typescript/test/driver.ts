@@ -18,7 +18,8 @@ import { RecordedWire } from './support/recorded-wire.ts';
 /*
  * Sends calls to a service for some seconds, and writes each call with its outcome as a line of
  * JSON. The service's crash test (`test/clients/crash.test.ts`) compares these lines with the
- * stores, to prove that nothing was lost or doubled. Address and key come from the environment.
+ * stores, to prove that no call was lost or applied twice. Address and key come from the
+ * environment.
  */
 const { values } = parseArgs({
   options: {
@@ -36,10 +37,9 @@ const PAUSE_MS = 60;
 /** Maximum wait for pending calls at the end, in milliseconds. */
 const CLOSE_MS = 60_000;
 
-/**
- * Interval between timestamps, in milliseconds. The first timestamp is before any create or reset.
- */
+/** Interval between timestamps, in milliseconds. */
 const STEP_MS = 60_000;
+/** First timestamp, in Unix milliseconds: before any create or reset. */
 const SINCE_MS = Date.now() - 200 * 24 * 3_600_000;
 
 const MODES: readonly ModeTarget[] = [
@@ -57,7 +57,7 @@ let calls = 0;
 
 type Answered = { readonly etag: string | undefined; readonly throttled?: unknown };
 
-/** Makes a call and logs it. Returns its result; undefined after an error. */
+/** Makes a call and logs the call. Returns the result; undefined after an error. */
 async function called<T extends Answered>(
   requested: Requested,
   instance: string,
@@ -100,7 +100,7 @@ async function create(): Promise<string> {
   }
 }
 
-/** Observations sent to one instance, which determine the next timestamp. */
+/** An instance, with the number of observations that determines the next timestamp. */
 class Subject {
   readonly id: string;
   #sent = 0;
@@ -141,7 +141,7 @@ async function agent(): Promise<void> {
   }
 }
 
-/** One call of an agent. Returns false after deleting its instance. */
+/** Makes one call of an agent. Returns false after deleting the agent's instance. */
 async function step(subject: Subject): Promise<boolean> {
   const { id } = subject;
   const instance = client.instance(id);

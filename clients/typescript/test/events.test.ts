@@ -14,7 +14,7 @@ import {
 import { clientOf, rejection } from './support/clients.ts';
 import { cut, FakeServer, type Reaction, refusal } from './support/fake-server.ts';
 
-/** Sends parts of a stream, then ends, cuts or holds it. */
+/** Sends parts of a stream, then ends the stream, cuts the connection or keeps the stream open. */
 function stream(pieces: readonly string[], then: 'end' | 'cut' | 'open' = 'end'): Reaction {
   return async (response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' });
@@ -85,7 +85,7 @@ follower('yields typed events and unknown events, and ends after deleted', async
 });
 
 for (const end of ['end', 'cut'] as const) {
-  follower(`resumes after the last event when its connection breaks: ${end}`, async () => {
+  follower(`resumes after the last event when the connection breaks: ${end}`, async () => {
     const [first, second] = [
       [RETRY, cycle(1), cycle(2)],
       [cycle(3), DELETED],
@@ -134,7 +134,7 @@ for (const [status, code, type] of [
   });
 }
 
-follower('closes its connection when its loop ends', async () => {
+follower('closes the connection when the caller leaves the loop', async () => {
   let closed = Promise.resolve();
   const held: Reaction = async (response, received) => {
     closed = new Promise((resolve) => response.once('close', resolve));
@@ -148,7 +148,7 @@ follower('closes its connection when its loop ends', async () => {
   await closed;
 });
 
-follower('ends with the reason of its signal, even without events', async () => {
+follower('rejects with the abort reason, even without events', async () => {
   await using server = await FakeServer.start(stream([cycle(1)], 'open'));
   const controller = new AbortController();
   const events = clientOf(server).instance('inst_1').events({ signal: controller.signal });
@@ -236,7 +236,7 @@ shared('share a stream, in which later watchers start with the newest state', as
 });
 
 // Report 16: a slow watcher on a shared stream must not delay the others.
-shared('continue over their own stream if too far behind, and miss nothing', async () => {
+shared('continue over their own stream if too far behind, and miss no event', async () => {
   const { instance, open, send, after } = channels();
   const [quick, slow] = [instance.events(), instance.events()].map(iteratorOf);
   assert.ok(quick && slow);
@@ -271,7 +271,7 @@ shared('end separately, and have their own stream if they resume after an id', a
   assert.equal(ended.toSorted(), [0, 1]);
 });
 
-shared('all get the error that ends their stream', async () => {
+shared('all receive the error that ends the stream', async () => {
   await using server = await FakeServer.start(refusal(404, 'not_found'));
   const instance = clientOf(server).instance('inst_1');
   const nexts = [instance.events(), instance.events()].map((each) => iteratorOf(each).next());
@@ -282,11 +282,11 @@ shared('all get the error that ends their stream', async () => {
 
 const connection = suite('a silent connection');
 
-connection('counts as ended after the maximum silence, and not before', async () => {
+connection('ends after the maximum silence, and not before', async () => {
   await using server = await FakeServer.start(stream([cycle(1)], 'open'));
   const request = { url: server.baseUrl, method: 'GET', headers: {}, body: undefined };
   const opened = await EventConnection.open(fetch, request, 1_000, undefined);
-  if (!('connection' in opened)) throw new Error('it was not opened');
+  if (!('connection' in opened)) throw new Error('the stream was not opened');
   assert.is((await opened.connection.next(1_000))?.length, 1);
   const startedMs = performance.now();
   assert.is(await opened.connection.next(60), undefined);
@@ -296,7 +296,7 @@ connection('counts as ended after the maximum silence, and not before', async ()
 
 const ending = suite('a stream that the caller ends');
 
-ending('by close does not wait for its next event', async () => {
+ending('by close does not wait for the next event', async () => {
   await using server = await FakeServer.start(stream([cycle(1)], 'open'));
   const events = clientOf(server).instance('inst_1').events();
   const iterator = events[Symbol.asyncIterator]();
@@ -307,7 +307,7 @@ ending('by close does not wait for its next event', async () => {
   events.close();
 });
 
-ending('by return does not wait for its next event', async () => {
+ending('by return does not wait for the next event', async () => {
   await using server = await FakeServer.start(stream([cycle(1)], 'open'));
   const iterator = clientOf(server).instance('inst_1').events()[Symbol.asyncIterator]();
   await iterator.next();
@@ -316,7 +316,7 @@ ending('by return does not wait for its next event', async () => {
   assert.is((await next).done, true);
 });
 
-ending('by its signal yields nothing more', async () => {
+ending('by aborting the signal yields no more events', async () => {
   await using server = await FakeServer.start(stream([cycle(1) + cycle(2) + cycle(3)], 'open'));
   const controller = new AbortController();
   const { signal } = controller;
@@ -331,7 +331,7 @@ ending('by its signal yields nothing more', async () => {
   assert.equal(names, ['1']);
 });
 
-ending('while it opens does not wait for a fetch that ignores its signal', async () => {
+ending('while opening does not wait for a fetch that ignores the signal', async () => {
   const fetch = () => new Promise<Response>(() => {});
   const client = clientOf({ baseUrl: 'http://x.test/v1' }, { fetch });
   const controller = new AbortController();

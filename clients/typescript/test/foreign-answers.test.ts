@@ -54,7 +54,7 @@ for (const [what, body, status, headers] of [
   });
 }
 
-foreign('does not include a refusal with a code of a later release', async () => {
+foreign('differs from a refusal of the service with a code of a later release', async () => {
   const { client } = answering({ error: 'too_tired', message: 'later' }, 409, OF_SERVICE);
   const error = await rejection(client.instance('i').process(OBSERVATION), ApiError);
   assert.equal([error.code, error.mayHaveHappened], ['too_tired', false]);
@@ -98,7 +98,7 @@ for (const id of ['', '.', '..']) {
 
 const hook = suite('the attempt hook');
 
-hook('receives no part of a foreign body, and may reject later', async () => {
+hook('receives no part of a foreign body, and may return a promise that rejects', async () => {
   const seen: unknown[] = [];
   const onAttempt = async ({ error }: AttemptEvent) => {
     seen.push(error);

@@ -22,7 +22,7 @@ function contractOf(allowed: string, forbidden: string): Contract {
   return { allowed_actions: [allowed], forbidden_actions: [forbidden] } as unknown as Contract;
 }
 
-/** Answers once the promise settles. */
+/** Answers after the promise has resolved. */
 function later(reaction: Reaction, when: Promise<void>): Reaction {
   return async (...received) => {
     await when;
@@ -74,7 +74,7 @@ for (const word of ['exlpore', 'Explore', '', 'toString', undefined]) {
   });
 }
 
-guarded('accepts each known action, and a later action that its contract lists', () => {
+guarded('accepts each known action, and a later action that the contract lists', () => {
   const guard = clientOf({ baseUrl: 'http://127.0.0.1:1/v1' }).instance('inst_1').guard();
   guard.update(contractOf('clarify', 'dream'));
   const [{ enum: known = [] } = {}] = models.$defs.Action.anyOf;
@@ -239,7 +239,7 @@ guarded('ignores a state that is read late', async () => {
   assert.equal(guard.contract?.allowed_actions, ['new']);
 });
 
-guarded('accepts lower cycles after its own reset', async () => {
+guarded('accepts lower cycles after a reset through the same handle', async () => {
   const { promise: overtaken, resolve: overtake } = Promise.withResolvers<void>();
   await using server = await FakeServer.start(
     data(stateOf(57, 'before')),

@@ -5,7 +5,7 @@ import { fromJson, toJson } from '../src/json.ts';
 import { sceneOf } from './support/buffer-scene.ts';
 import { rejection } from './support/clients.ts';
 
-/** A client that records sent bodies. Every answer is this text. */
+/** A client that records the sent bodies. Every answer has this text as its body. */
 function writingDown(answer: string, integers?: 'exact' | 'number') {
   const sent: unknown[] = [];
   const fetch = async (_: string, { body }: RequestInit) => {
@@ -111,7 +111,7 @@ written('with a stored lone surrogate is readable', async () => {
   assert.equal(row?.context, { a: '\ud800' });
 });
 
-written('is read with rounded integers if the client option says so', async () => {
+written('is read with rounded integers if the client has integers: number', async () => {
   const { client } = writingDown(`{"data":[{"context":${BIG}}],"pagination":{}}`, 'number');
   const [row] = (await client.instance('i').history()).data;
   assert.equal(row?.context, JSON.parse(BIG));

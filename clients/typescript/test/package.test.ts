@@ -18,9 +18,9 @@ import { newCaller } from '../../../test/support/calls/caller.ts';
 import { startStandalone } from '../../../test/support/servers/service.ts';
 
 /*
- * Tests the package as users install it: built, packed, installed into an empty project. Runs the
- * README's programs and the examples there against a real service. Installs the package's tools
- * once, from its lockfile.
+ * Tests the package as users install it: built, packed, installed into an empty project. In this
+ * project, runs the README's programs and the examples against a real service. Installs the
+ * package's tools once, from the package's lockfile.
  */
 
 const HERE = new URL('..', import.meta.url).pathname;
@@ -56,7 +56,7 @@ packed.after(async () => {
   await service[Symbol.asyncDispose]();
 });
 
-packed('has models that match their source document', () => {
+packed('has models that match the source document', () => {
   run(process.execPath, ['models/write-models.ts', '--check'], HERE);
 });
 
@@ -81,7 +81,7 @@ packed('documents every export without a warning', () => {
 
 const programs = programsOfReadme();
 
-packed('has programs in its README', () => assert.ok(programs.length >= 10));
+packed('has programs in the README', () => assert.ok(programs.length >= 10));
 
 for (const resolution of ['nodenext', 'bundler'] as const) {
   packed(`has types that compile in strict mode with ${resolution}`, () => {
@@ -103,7 +103,7 @@ for (const resolution of ['nodenext', 'bundler'] as const) {
 }
 
 for (const [index, program] of programs.entries()) {
-  packed(`runs program ${index + 1} of its README`, () => {
+  packed(`runs program ${index + 1} of the README`, () => {
     const user = userFolder(`readme-${index}`);
     writeFileSync(join(user, 'try.mjs'), program);
     assert.match(runProgram(user, 'try.mjs'), /\S/);
@@ -210,7 +210,7 @@ function programsOfReadme(): string[] {
   return [...text.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, program = '']) => program);
 }
 
-/** A folder in the user's project, from which the installed package resolves. */
+/** Creates a folder in the user's project. Programs there can import the installed package. */
 function userFolder(name: string): string {
   const path = join(folder, name);
   mkdirSync(path);
@@ -244,7 +244,7 @@ function installTools(): void {
   run('npm', ['ci', '--silent', '--no-audit', '--no-fund'], HERE);
 }
 
-/** Runs a tool. Throws with its complete output if it fails. */
+/** Runs a tool. Throws an error with the complete output if the tool fails. */
 function run(command: string, args: readonly string[], cwd: string): void {
   try {
     execFileSync(command, args, { cwd, encoding: 'utf8', stdio: 'pipe', timeout: RUN_MS_MAX });

@@ -118,7 +118,7 @@ real('a guard follows the contracts of answers, even after a reset', async () =>
   assert.equal(guard.contract, (await instance.contract()).data);
 });
 
-real('events show cycles, and end when the instance is deleted', async () => {
+real('a stream yields cycles, and ends when the instance is deleted', async () => {
   const instance = await newInstance();
   await instance.process({ mode_target: 'ORDER', signal_strength: 0.9 });
   const events: InstanceEvent[] = [];
@@ -204,7 +204,7 @@ real('an iteration yields each row once, despite concurrent changes', async () =
 });
 
 // Report 2: after a crash, 50 of 80 repeated log observations counted twice.
-real('a log that is sent again after a crash counts once', async () => {
+real('a log that is sent again after a crash is applied once', async () => {
   const instance = await newInstance();
   const startMs = Date.now() - 3_600_000;
   const send = async (count: number) => {

@@ -57,7 +57,7 @@ results('keeps unknown fields and values', async () => {
 
 const requests = suite('a request');
 
-requests('has key, version, id and preference', async () => {
+requests('has headers for key, client version, request id and preference', async () => {
   await using server = await FakeServer.start(data({ contract: {} }));
   const options = { requestId: 'req_of_mine', strict: true, idempotencyKey: 'k' };
   await clientOf(server).instance('inst/1').process(OBSERVATION, options);
@@ -77,14 +77,14 @@ requests('does not follow a redirect', async () => {
   assert.is(target.received.length, 0);
 });
 
-requests('ends with the reason of its signal', async () => {
+requests('rejects with the abort reason of the signal', async () => {
   await using server = await FakeServer.start(silence);
   const signal = AbortSignal.timeout(30);
   const error = await rejection(clientOf(server).account.get({ signal }), DOMException);
   assert.is(error.name, 'TimeoutError');
 });
 
-requests('is not sent if its signal is already aborted', async () => {
+requests('is not sent if the signal is already aborted', async () => {
   await using server = await FakeServer.start(data({}));
   const signal = AbortSignal.abort(new Error('enough'));
   await rejection(clientOf(server).account.get({ signal }), Error);
@@ -92,7 +92,7 @@ requests('is not sent if its signal is already aborted', async () => {
 });
 
 // Report 20: each call added a listener to a shared signal, about which Node 20 warns.
-requests('shares one listener with all calls of its signal', async () => {
+requests('shares one listener with all calls of the same signal', async () => {
   const controller = new AbortController();
   const { signal } = controller;
   const fetch = () => new Promise<Response>(() => {});
@@ -207,7 +207,7 @@ pages('is iterated one page at a time', async () => {
 });
 
 // Report 5: creates and deletes during an iteration hid or repeated rows.
-pages('is iterated by the cursors of its pages, despite concurrent changes', async () => {
+pages('is iterated by the cursors of the pages, despite concurrent changes', async () => {
   const page = (rows: number[], next_cursor: string | null) =>
     answer(200, {
       data: rows.map((id) => ({ id })),
@@ -224,7 +224,7 @@ pages('is iterated by the cursors of its pages, despite concurrent changes', asy
   );
 });
 
-pages('is an error, not an endless loop, if an empty page announces more', async () => {
+pages('throws instead of looping endlessly if an empty page announces more rows', async () => {
   const page = answer(200, { data: [], pagination: { total: 3, has_more: true } });
   await using server = await FakeServer.start(page);
   const first = await clientOf(server).instances.list();
@@ -253,7 +253,7 @@ pages('yields each row once, even if rows move', async () => {
 
 const keys = suite('generated keys');
 
-keys('are rising version 7 UUIDs, even if the clock steps back', () => {
+keys('are increasing version 7 UUIDs, even if the clock steps back', () => {
   const made: string[] = [];
   for (let count = 0; count < 10_000; count += 1) made.push(uuid7(1_760_000_000_000 - count));
   const last = made.at(-1) ?? '';
@@ -275,8 +275,8 @@ const UNUSABLE: readonly (readonly [string, ClientOptions, RegExp])[] = [
   ['a base address without /v1', { apiKey: 'k', baseUrl: 'https://a.test' }, /must end in \/v1/],
   ['an invalid base address', { apiKey: 'k', baseUrl: 'a.test' }, /base URL is invalid/],
   ['a base address with a query', { apiKey: 'k', baseUrl: 'https://a.test/v1?a' }, /without/],
-  ['no attempt', { apiKey: 'k', attemptsMax: 0 }, /attemptsMax/],
-  ['no time', { apiKey: 'k', timeoutMs: 0 }, /timeoutMs/],
+  ['attemptsMax 0', { apiKey: 'k', attemptsMax: 0 }, /attemptsMax/],
+  ['timeoutMs 0', { apiKey: 'k', timeoutMs: 0 }, /timeoutMs/],
 ];
 
 for (const [what, given, message] of UNUSABLE) {
@@ -288,7 +288,7 @@ for (const [what, given, message] of UNUSABLE) {
   });
 }
 
-options('has the version of its package', () => assert.is(VERSION, packageJson.version));
+options('has the version of the package', () => assert.is(VERSION, packageJson.version));
 
 options('takes key and address from the environment', async () => {
   await using server = await FakeServer.start(data({}));

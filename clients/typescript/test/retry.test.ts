@@ -58,7 +58,7 @@ for (const [what, failure] of PASSING) {
   });
 }
 
-repeated('is retried after its timeout', async () => {
+repeated('is retried after the timeout', async () => {
   await using server = await FakeServer.start(silence, DONE);
   const client = clientOf(server, { attemptTimeoutMs: 50 });
   assert.is((await client.account.get()).attempts, 2);
@@ -115,7 +115,7 @@ for (const [what, failure] of UNCLEAR) {
     assert.is(server.received.length, 1);
   });
 
-  careful(`that deletes is retried after ${what}, and succeeds if nothing is left`, async () => {
+  careful(`that deletes is retried after ${what}, and succeeds with 404`, async () => {
     await using server = await FakeServer.start(failure, refusal(404, 'not_found'));
     const result = await clientOf(server).instances.delete('inst_1');
     assert.equal(result.data, { id: 'inst_1', deleted: true });
@@ -135,7 +135,7 @@ for (const [what, failure] of [
   });
 }
 
-careful('is not retried after 408, although nothing happened', async () => {
+careful('is not retried after 408, although nothing changed', async () => {
   await using server = await FakeServer.start(refusal(408, 'invalid_request', 'request_timeout'));
   const update = clientOf(server).instances.update('inst_1', { name: 'Ada' });
   assert.is((await rejection(update, InvalidRequestError)).mayHaveHappened, false);
@@ -198,7 +198,7 @@ waiting('is skipped if it would exceed the deadline', async () => {
   assert.is(server.received.length, 1);
 });
 
-waiting('ends with the reason of the signal', async () => {
+waiting('rejects with the abort reason of the signal', async () => {
   const reaction = refusal(503, 'service_unavailable', 'overloaded', { 'retry-after': '20' });
   await using server = await FakeServer.start(reaction);
   const controller = new AbortController();
@@ -221,7 +221,7 @@ deadline('ends an attempt, with the previous error as cause', async () => {
   assert.is(error.mayHaveHappened, true);
 });
 
-/** Runs `work` with a fixed jitter, as a share of its bound. */
+/** Runs `work` with a fixed jitter. `share`: jitter as a share of the maximum, in [0, 1). */
 async function withJitter<T>(share: number, work: () => Promise<T>): Promise<T> {
   const { random } = Math;
   Math.random = () => share;
@@ -303,7 +303,7 @@ deadline('of a read leaves no unknown outcome', async () => {
   assert.is((await rejection(call, DeadlineError)).mayHaveHappened, false);
 });
 
-repeated('reports its timeout if no retry follows', async () => {
+repeated('reports the timeout if no retry follows', async () => {
   await using server = await FakeServer.start(silence);
   const client = clientOf(server, { attemptTimeoutMs: 30, attemptsMax: 2 });
   const error = await rejection(client.instance('inst_1').process(OBSERVATION), ConnectionError);
@@ -311,9 +311,9 @@ repeated('reports its timeout if no retry follows', async () => {
   assert.is(error.mayHaveHappened, true);
 });
 
-const unclear = suite('an outcome that an earlier attempt left unknown');
+const unclear = suite('the outcome of a change');
 
-unclear('stays unknown in the last error', async () => {
+unclear('stays unknown if a later attempt is refused', async () => {
   await using server = await FakeServer.start(cut, refusal(429, 'quota_exceeded'));
   const call = clientOf(server).instance('inst_1').process(OBSERVATION);
   assert.is((await rejection(call, QuotaExceededError)).mayHaveHappened, true);
@@ -338,7 +338,7 @@ unclear('is known if no attempt could connect', async () => {
   assert.is(error.mayHaveHappened, false);
 });
 
-unclear('stays unknown after a proxy page', async () => {
+unclear('is unknown after a proxy page', async () => {
   await using server = await FakeServer.start(proxyPage(502));
   const client = clientOf(server, { attemptsMax: 1 });
   const error = await rejection(

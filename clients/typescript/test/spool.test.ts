@@ -64,22 +64,25 @@ const lost: Reply = () => Promise.reject(new TypeError('fetch failed'));
 const crashed = suite('a buffer that continues from the spool of another buffer');
 
 // Report 3: a killed process lost its buffered observations.
-crashed('sends unsent observations, and repeats unknown outcomes unchanged', async () => {
-  const spool = new MemorySpool();
-  const first = sceneOf({ spool, batchMax: 2 }, done, silent);
-  for (const number of [1, 2, 3, 4, 5]) await first.buffer.add('inst_a', observation(number));
-  await first.clock.run(first.clock.sleep(1_000));
-  assert.equal(first.sent.map(numbersOf), [
-    [1, 2],
-    [3, 4],
-  ]);
-  const second = sceneOf({ spool: new MemorySpool(spool.entries.values()) });
-  await second.buffer.add('inst_a', observation(6));
-  await second.clock.run(second.buffer.flush());
-  assert.equal(second.sent.map(numbersOf), [[3, 4, 5, 6]]);
-  assert.equal(second.sent[0]?.observations.slice(0, 2), first.sent[1]?.observations);
-  assert.is((await second.clock.run(second.buffer.close())).acknowledged, 4);
-});
+crashed(
+  'sends unsent observations, and sends those with unknown outcome again unchanged',
+  async () => {
+    const spool = new MemorySpool();
+    const first = sceneOf({ spool, batchMax: 2 }, done, silent);
+    for (const number of [1, 2, 3, 4, 5]) await first.buffer.add('inst_a', observation(number));
+    await first.clock.run(first.clock.sleep(1_000));
+    assert.equal(first.sent.map(numbersOf), [
+      [1, 2],
+      [3, 4],
+    ]);
+    const second = sceneOf({ spool: new MemorySpool(spool.entries.values()) });
+    await second.buffer.add('inst_a', observation(6));
+    await second.clock.run(second.buffer.flush());
+    assert.equal(second.sent.map(numbersOf), [[3, 4, 5, 6]]);
+    assert.equal(second.sent[0]?.observations.slice(0, 2), first.sent[1]?.observations);
+    assert.is((await second.clock.run(second.buffer.close())).acknowledged, 4);
+  },
+);
 
 crashed('sends nothing if all entries are done', async () => {
   const spool = new MemorySpool();
@@ -192,7 +195,7 @@ files('returns unfinished entries unchanged in a new process', async () => {
   await spool.add([entryOf(1)]);
   await spool.add([{ ...entryOf(2), timestampFrom: 'buffer', observation: big }, entryOf(3)]);
   await spool.done('inst_a', ['key 1']);
-  // As after kill -9: nothing was closed.
+  // Copy the file without closing the spool, as after kill -9.
   copyFileSync(path, join(folder, 'copy'));
   const other = new FileSpool(join(folder, 'copy'));
   const [second, third] = await other.load();
@@ -240,7 +243,7 @@ for (const torn of ['{"v":1,"inst', '{"v":1}\n', '\u0000\n', '\n']) {
   });
 }
 
-files('refuses a damaged line before its end, and stays unchanged', async () => {
+files('is refused if a line before the last is damaged, and stays unchanged', async () => {
   const path = join(folder, 'spool');
   writeFileSync(path, 'damaged\n{"v":1,"instance":"inst_a","done":[]}\n');
   const before = readFileSync(path);
@@ -265,7 +268,7 @@ for (const [what, change] of [
   ['written to by another process', (path: string) => appendFileSync(path, '{}\n')],
 ] as const) {
   // Report 3: writes to a removed file would be lost.
-  files(`accepts nothing more after its file was ${what}`, async () => {
+  files(`accepts no more entries after the file was ${what}`, async () => {
     const path = join(folder, 'spool');
     const spool = new FileSpool(path);
     await spool.load();

@@ -9,11 +9,11 @@ export type AttemptEvent = {
   readonly attempt: number;
   /** HTTP status; undefined without an answer. */
   readonly status: number | undefined;
-  /** From sending to the last byte of the body, in milliseconds. */
+  /** Time from sending the request to the last byte of the answer, in milliseconds. */
   readonly durationMs: number;
   readonly requestId: string | undefined;
   /** Delay before the next attempt, in milliseconds; undefined if this attempt is the last. */
   readonly retryInMs: number | undefined;
-  /** Attempt error; undefined for a success. */
+  /** Error of the attempt; undefined after a success. */
   readonly error: IdentityEngineError | undefined;
 };

@@ -11,7 +11,7 @@ import { reportAttempt } from './report-attempt.ts';
 import { fittedMs, mayRepeat, waitMs } from './retry.ts';
 import { injectContext } from './tracing.ts';
 
-/** Sends a client's calls, with retries and a deadline. */
+/** Sends the calls of a client, each with retries and a deadline. */
 export class Caller {
   readonly settings: Settings;
 
@@ -71,7 +71,7 @@ export class Caller {
 
   /**
    * Sends one attempt. Returns the answer, or the failure with the delay before the next attempt.
-   * Throws the last failure.
+   * Throws the failure if no further attempt is made.
    */
   async #attempt(
     call: Call,
@@ -118,10 +118,12 @@ export class Caller {
   }
 }
 
-/** Attempt number, from 1, and start of the first attempt by the monotonic clock. */
+/** Number of an attempt in its call. */
 type Ordinal = {
+  /** Attempt number, from 1. */
   readonly attempts: number;
   readonly attemptsMax: number;
+  /** Start of the first attempt, in monotonic milliseconds. */
   readonly beganAtMs: number;
 };
 
@@ -154,7 +156,7 @@ function isDeletedNow(
   return error instanceof NotFoundError && (before?.error.mayHaveHappened ?? false);
 }
 
-/** Success of a DELETE whose own answer was lost. The caller adds the instance id. */
+/** Success of a DELETE whose first answer was lost. The caller adds the instance id. */
 function deletedAnswer(
   error: NotFoundError,
   attempts: number,

@@ -1,9 +1,6 @@
 import { onAbort } from './abort.ts';
 
-/**
- * Deadline of a call, combined with the caller's signal. Either aborts `signal`; `hasPassed` shows
- * which.
- */
+/** Deadline of a call, combined with the caller's abort signal. */
 export class Deadline {
   readonly timeoutMs: number;
   readonly #endsAtMs: number;
@@ -20,7 +17,7 @@ export class Deadline {
     return Math.max(0, this.#endsAtMs - performance.now());
   }
 
-  /** Throws the caller's abort reason, if aborted. */
+  /** Throws the caller's abort reason if the caller has aborted the call. */
   throwIfCancelled(): void {
     this.#callerSignal?.throwIfAborted();
   }
@@ -50,7 +47,7 @@ export class Deadline {
     }
   }
 
-  /** Waits `ms` milliseconds; rejects with the caller's abort reason, if aborted. */
+  /** Waits `ms` milliseconds. Rejects with the caller's abort reason if the caller aborts. */
   async pause(ms: number): Promise<void> {
     this.throwIfCancelled();
     const signal = this.#callerSignal;

@@ -1,18 +1,18 @@
 /** Remaining account limits after an answer (interface 8.2). */
 export type Limits = {
   readonly requests: {
-    /** Requests per minute in the plan; 0 without a known caller. */
+    /** Requests per minute in the plan; 0 if the caller is unknown. */
     readonly limit: number;
-    /** Requests left in the current window after this one. */
+    /** Requests left in the current window after this request. */
     readonly remaining: number;
-    /** Window end, in whole seconds. */
+    /** End of the window, in whole seconds. */
     readonly resetAt: Date;
   };
   /** Cycles left in the calendar month (UTC). */
   readonly monthlyRemaining: number;
 };
 
-/** Limits from an answer's headers; undefined if the answer is not from the service. */
+/** Reads the limits from an answer's headers. Undefined if a header is missing or invalid. */
 export function limitsOf(headers: Headers): Limits | undefined {
   const limit = numberIn(headers, 'x-ratelimit-limit');
   const remaining = numberIn(headers, 'x-ratelimit-remaining');
@@ -23,7 +23,7 @@ export function limitsOf(headers: Headers): Limits | undefined {
   return { requests: { limit, remaining, resetAt: new Date(reset * 1_000) }, monthlyRemaining };
 }
 
-/** Delay of `Retry-After` in milliseconds, from seconds or an HTTP date. */
+/** Reads `Retry-After`, in seconds or as an HTTP date. Returns the delay in milliseconds. */
 export function retryAfterMsOf(headers: Headers, nowMs: number): number | undefined {
   const text = headers.get('retry-after');
   if (text === null) return undefined;

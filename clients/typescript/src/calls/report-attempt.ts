@@ -1,7 +1,7 @@
 import { ApiError, type IdentityEngineError, MalformedAnswerError } from '../errors.ts';
 import type { AttemptEvent } from './attempt-event.ts';
 
-/** Facts of an attempt before its outcome. */
+/** Facts about an attempt that are known before its outcome. */
 export type AttemptFacts = {
   readonly method: string;
   readonly path: string;
@@ -45,7 +45,7 @@ function withoutBody(error: IdentityEngineError): IdentityEngineError {
   return new MalformedAnswerError({ status, requestId, text: '' }, mayHaveHappened, { attempts });
 }
 
-/** Facts of an answer. */
+/** Status and request id of an answer. */
 type AnsweredFacts = { readonly status: number; readonly requestId: string | undefined };
 
 function answeredWith(

@@ -24,9 +24,9 @@ export function waitMs(
 }
 
 /**
- * Fits a delay into the deadline. Shortens it to half of the remaining time, so that attempts
- * continue until the deadline, but not below the requested delay. Undefined if no further attempt
- * fits.
+ * Fits a delay into the deadline. Shortens the delay to half of the remaining time, so that
+ * attempts continue until the deadline, but not below the delay that the answer requested.
+ * Undefined if no further attempt fits.
  */
 export function fittedMs(
   waitedMs: number,
@@ -56,8 +56,8 @@ function isPassing(error: Failure['error']): boolean {
 }
 
 /**
- * Whether an attempt certainly changed nothing: no connection, 429 `rate_limited`, or a 503 with
- * such a reason.
+ * Whether a failed attempt certainly changed nothing: no connection was made, or the answer was a
+ * 429 or a 503 whose reason excludes a change.
  */
 function isCertain(error: Failure['error']): boolean {
   if (error.mayHaveHappened) return false;

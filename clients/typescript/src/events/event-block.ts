@@ -28,8 +28,7 @@ export class EventBlocks {
   take(text: string): EventBlock[] {
     const blocks: EventBlock[] = [];
     const all = this.#rest + text;
-    // A final \r may be the first half of \r
-    // .
+    // A final \r may be the first half of a line end \r\n.
     const lines = all.split(/\r\n|\n|\r(?!$)/);
     this.#rest = lines.pop() ?? '';
     for (const line of lines) {

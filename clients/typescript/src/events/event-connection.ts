@@ -4,8 +4,8 @@ import { Deadline, TIMED_OUT } from '../calls/deadline.ts';
 import { type EventBlock, EventBlocks } from './event-block.ts';
 
 /**
- * Silence after which a connection counts as dead, in milliseconds: three keep-alive comments.
- * Source: interface 6.3.
+ * Maximum time without data before a connection is replaced, in milliseconds: three keep-alive
+ * comments. Source: interface 6.3.
  */
 export const SILENCE_MS_MAX = 45_000;
 
@@ -16,7 +16,7 @@ export class EventConnection {
   readonly #unlink: () => void;
   readonly #decoder = new TextDecoder();
   readonly #blocks = new EventBlocks();
-  /** Request start, in monotonic milliseconds. */
+  /** Start of the request, in monotonic milliseconds. */
   readonly beganAtMs: number;
 
   private constructor(
@@ -73,8 +73,8 @@ export class EventConnection {
   }
 
   /**
-   * Next blocks, possibly none. Undefined at the end of the stream, after an error, or after
-   * `silenceMsMax` milliseconds of silence.
+   * Returns the next blocks, possibly none. Undefined at the end of the stream, after an error, or
+   * after `silenceMsMax` milliseconds without data.
    */
   async next(silenceMsMax: number): Promise<EventBlock[] | undefined> {
     const timer = setTimeout(() => this.#controller.abort(TIMED_OUT), silenceMsMax);

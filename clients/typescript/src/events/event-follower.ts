@@ -9,8 +9,13 @@ import type { EventBlock } from './event-block.ts';
 import { EventConnection, SILENCE_MS_MAX } from './event-connection.ts';
 import { eventOf, type InstanceEvent } from './instance-event.ts';
 
-/** Start of the request that brought an event, and the time from which its age counts. */
-export type Arrival = { readonly beganAtMs: number; readonly ageFromMs: number };
+/** Times of a received event, in monotonic milliseconds. */
+export type Arrival = {
+  /** Start of the request that opened the stream. */
+  readonly beganAtMs: number;
+  /** Time at which the event arrived, from which the age of the contract counts. */
+  readonly ageFromMs: number;
+};
 
 /** Default delay before a reconnect, in milliseconds. */
 const RETRY_MS = 1_000;
@@ -20,7 +25,7 @@ export type FollowerOptions = Pick<CallOptions, 'requestId'> & {
   readonly after: string | undefined;
 };
 
-/** An event with its arrival, and the id for resuming after it. */
+/** An event with its arrival, and the id for resuming after this event. */
 export type Arrived = {
   readonly event: InstanceEvent;
   readonly arrival: Arrival;
@@ -40,7 +45,7 @@ export class EventFollower {
   readonly #pauses = new Deadline(Number.POSITIVE_INFINITY, this.#closing.signal);
   #lastEventId: string | undefined;
   #retryMs = RETRY_MS;
-  /** Time since when the service has refused for too many streams, by the monotonic clock. */
+  /** Time of the first refusal with `too_many_streams` since the last success, monotonic. */
   #fullSinceMs: number | undefined;
 
   /** `path`: relative to `/v1`. */
@@ -141,8 +146,8 @@ export class EventFollower {
   }
 
   /**
-   * Whether too many streams have been open for the timeout of a call. Earlier refusals may be due
-   * to a previous connection whose end the service has not noticed.
+   * Whether too many streams have been open for at least the timeout of a call. Earlier refusals
+   * are temporary: the service may still count a broken connection of this stream.
    */
   #isFullForLong({ error }: Failure): boolean {
     const isFull = error instanceof RateLimitedError && error.reason === 'too_many_streams';

@@ -1,9 +1,9 @@
 import type { Arrived, EventFollower } from './event-follower.ts';
 
-/** Maximum unread events per watcher. A state has about 4,000 characters. */
+/** Maximum unread events per watcher. A state event has about 4,000 characters. */
 export const UNREAD_MAX = 1_000;
 
-/** One watcher of a hub, with its unread events and its end state. */
+/** One watcher of a hub. */
 export type Watch = {
   readonly unread: Arrived[];
   /**
@@ -15,9 +15,9 @@ export type Watch = {
 };
 
 /**
- * Distributes a follower's events to several watchers. Reads when any watcher has no unread event.
- * A watcher that falls `UNREAD_MAX` events behind is cut off, so that it neither blocks the others
- * nor uses unbounded memory.
+ * Distributes a follower's events to several watchers. Reads an event when a watcher waits for one.
+ * A watcher that falls `UNREAD_MAX` events behind is cut off: a slow watcher must neither block the
+ * others nor use unbounded memory.
  */
 export class EventHub {
   readonly #follower: EventFollower;
@@ -51,8 +51,8 @@ export class EventHub {
   }
 
   /**
-   * Next event of a watcher; undefined if it was cut off, has left, or the stream ended. Throws the
-   * follower's errors.
+   * Returns the next event of a watcher. Undefined if the watcher was cut off or left, or if the
+   * stream has ended. Throws the follower's errors.
    */
   async next(watch: Watch): Promise<Arrived | undefined> {
     for (;;) {

@@ -24,17 +24,17 @@ export class Backlog {
     this.#max = max;
   }
 
-  /** Observations held, including reserved places. */
+  /** Number of observations held, including reserved places. */
   get held(): number {
     return this.#held;
   }
 
-  /** Newest observation's ordinal. */
+  /** Ordinal of the newest observation. */
   get newest(): number {
     return this.#ordinal;
   }
 
-  /** The next ordinal. */
+  /** Returns the ordinal for the next observation. */
   nextOrdinal(): number {
     this.#ordinal += 1;
     return this.#ordinal;
@@ -46,8 +46,8 @@ export class Backlog {
   }
 
   /**
-   * Waits for a place in FIFO order, then calls `enter` in the same event-loop step, so that
-   * nothing overtakes it.
+   * Waits for a place in FIFO order, then calls `enter` in the same event-loop step, so that no
+   * later caller overtakes this caller.
    */
   async enter(enter: () => void, signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted();
@@ -77,7 +77,7 @@ export class Backlog {
     });
   }
 
-  /** Resolves when `left` of the observations up to the newest one are finished. */
+  /** Resolves when `left` of the observations added so far are finished. */
   async done(left: number): Promise<void> {
     if (left === 0) return;
     await new Promise<void>((resolve, reject) => {
@@ -101,7 +101,7 @@ export class Backlog {
     }
   }
 
-  /** Marks held observations that a flush need not wait for. */
+  /** Excludes observations from all waiting flushes. The observations keep their places. */
   pass(items: readonly Pick<Item, 'ordinal'>[]): void {
     for (const flush of this.#flushes) {
       for (const { ordinal } of items) if (ordinal <= flush.upTo) flush.left -= 1;

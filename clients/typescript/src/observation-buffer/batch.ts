@@ -11,7 +11,7 @@ export type Item = {
   readonly ordinal: number;
   /** Copy of the added observation with its key; the buffer may still have to set the timestamp. */
   readonly observation: KeyedObservation;
-  /** Timestamp origin. The buffer never changes a caller's timestamp. */
+  /** Origin of the timestamp. The buffer never changes a timestamp that the caller set. */
   readonly timestampFrom: TimestampFrom;
   /**
    * Whether the observation may have been sent with its timestamp, which then stays until the
@@ -20,9 +20,9 @@ export type Item = {
   readonly isFixed: boolean;
   /** Time when added, in Unix milliseconds. */
   readonly addedAtMs: number;
-  /** Time when added, by the monotonic clock. */
+  /** Time when added, in monotonic milliseconds. */
   readonly addedAtSteadyMs: number;
-  /** Maximum size in a body, in bytes. */
+  /** Maximum size in a request body, in bytes. */
   readonly bytes: number;
 };
 
@@ -48,13 +48,16 @@ export const BATCH_ITEMS_MAX = 100;
 /** Maximum body of a batch, in bytes. Source: interface 8.4. */
 const BODY_BYTES_MAX = 262_144;
 
-/** Size of a body's frame, or of a timestamp and comma per observation, in bytes. */
+/**
+ * Maximum size, in bytes, of the JSON around all observations of a body. Also the maximum size of a
+ * timestamp and a comma, which the buffer adds to each observation.
+ */
 const FRAME_BYTES = 64;
 
 /** An observation with its idempotency key. */
 type KeyedObservation = BatchObservation & { readonly idempotency_key: string };
 
-/** Timestamp origin. */
+/** Origin of a timestamp: the caller or the buffer set it. */
 export type TimestampFrom = 'caller' | 'buffer';
 
 /**
@@ -77,7 +80,7 @@ export function itemOf(observation: BatchObservation, addedAt: Moment): (ordinal
 /** Valid idempotency keys (interface 7.2). */
 const KEY = /^[!-~](?:[ -~]{0,253}[!-~])?$/;
 
-/** The caller's idempotency key, or a new one. */
+/** Returns the caller's idempotency key, or a new key. */
 function keyOf({ idempotency_key: key = uuid7() }: BatchObservation): string {
   if (typeof key === 'string' && KEY.test(key)) return key;
   throw new IdentityEngineError(
@@ -88,17 +91,18 @@ function keyOf({ idempotency_key: key = uuid7() }: BatchObservation): string {
 /** Limits for cutting a batch. */
 export type Cut = {
   readonly itemsMax: number;
-  /** Earliest timestamp accepted by the instance, in Unix milliseconds; undefined if unknown. */
+  /** Earliest timestamp that the instance accepts, in Unix milliseconds; undefined if unknown. */
   readonly floorMs: number | undefined;
-  /** Latest accepted timestamp, in Unix milliseconds. */
+  /** Latest timestamp that may be sent now, in Unix milliseconds. */
   readonly ceilingMs: number;
 };
 
 /**
  * Cuts the next batch from the waiting observations, in order. An observation without a timestamp
- * gets the time of its adding, moved to at least 1.000 s after the previous one. A caller's
- * timestamp stays unchanged; an observation with a too close timestamp starts the next batch.
- * Returns undefined if even the first timestamp exceeds the ceiling.
+ * gets the time at which it was added, but at least 1.000 s after the previous timestamp. A
+ * timestamp of the caller stays unchanged. If this timestamp is too close to the previous
+ * timestamp, the observation starts the next batch. Returns undefined if the first timestamp
+ * exceeds the ceiling.
  */
 export function cutBatch(
   waiting: readonly Item[],
@@ -132,7 +136,8 @@ export function sendableAtMs(first: Item, floorMs: number | undefined): number {
 }
 
 /**
- * Sets the timestamp of an observation. An invalid timestamp stays, so that the service reports it.
+ * Returns the timestamp to send for an observation. An invalid timestamp stays unchanged, so that
+ * the service reports it.
  */
 export function placedAt(
   { observation, addedAtMs, timestampFrom, isFixed }: Item,

@@ -40,8 +40,8 @@ export class BufferSpool {
   }
 
   /**
-   * Resolves to the item with its timestamp once it is durable. A timestamp set by the buffer is at
-   * least `floorMs`. Results keep the order of the calls.
+   * Adds an item. Resolves to the item with its timestamp when the item is durable. A timestamp
+   * that the buffer sets is at least `floorMs`. Calls resolve in the order in which they were made.
    */
   async add(instanceId: string, item: Item, floorMs: number | undefined): Promise<Item> {
     const floors = [floorMs, this.#next.of(instanceId)].filter((ms) => ms !== undefined);
@@ -58,7 +58,7 @@ export class BufferSpool {
     return timed;
   }
 
-  /** Stores the new timestamps of a batch before it is sent. */
+  /** Stores the new timestamps of a batch before the batch is sent. */
   async move(instanceId: string, { items, observations }: Batch): Promise<void> {
     const entries: SpoolEntry[] = [];
     for (const [index, item] of items.entries()) {
@@ -71,8 +71,8 @@ export class BufferSpool {
   }
 
   /**
-   * Marks items as done. After a failure, a later process sends the items again, and the service
-   * replays their answers.
+   * Marks items as done. If the spool cannot store the marks, a later process sends the items
+   * again, and the service replays their answers.
    */
   done(instanceId: string, items: readonly Item[]): void {
     if (items.length === 0) return;

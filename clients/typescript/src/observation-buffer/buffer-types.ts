@@ -24,24 +24,25 @@ export type BufferOptions = {
   readonly onAcknowledged?: ((acknowledged: AcknowledgedBatch) => void) | undefined;
   /**
    * Stores every observation until it is finished, so that a new process can continue after a
-   * crash. Without a spool, a killed process loses its buffer.
+   * crash. Without a spool, a killed process loses the observations in the buffer.
    */
   readonly spool?: Spool | undefined;
 };
 
 /**
- * An observation with a caller's timestamp less than 1.000 s after the instance's newest
- * observation. Nothing changed. The buffer does not move such a timestamp.
+ * An observation that the service throttled: the caller set a timestamp less than 1.000 s after the
+ * instance's newest observation. Nothing changed. The buffer does not move a timestamp of the
+ * caller.
  */
 export type ThrottledObservation = {
   readonly instanceId: string;
   /** The added observation, with its key. */
   readonly observation: BatchObservation;
-  /** Delay after which the timestamp would be accepted, in milliseconds, rounded up to seconds. */
+  /** Delay with which the batch's first new timestamp would be accepted, in milliseconds. */
   readonly retryAfterMs: number;
 };
 
-/** A permanently rejected observation, and its error. */
+/** A permanently rejected observation with its error. */
 export type RejectedObservation = {
   readonly instanceId: string;
   /** The added observation. */
@@ -54,43 +55,43 @@ export type AcknowledgedBatch = {
   readonly instanceId: string;
   /** Sent observations, with timestamps and keys. */
   readonly observations: readonly BatchObservation[];
-  /** Replayed observations, which the service already had under their keys. They count once. */
+  /** Number of observations that an earlier call had already applied under the same keys. */
   readonly replayed: number;
   /** State after the batch, with the contract. */
   readonly result: ProcessResult<BatchProcessed>;
 };
 
-/** A batch with unknown outcome as plain data; `restore` accepts it in this or another process. */
+/** A batch that was not acknowledged, as plain data. Any process can pass the data to `restore`. */
 export type UnacknowledgedBatch = {
   readonly instanceId: string;
   /** Idempotency key of the batch. */
   readonly idempotencyKey: string;
   /** Observations to send, with timestamps. */
   readonly observations: readonly BatchObservation[];
-  /** Whether the batch may have taken effect. A retry with the same key counts once. */
+  /** Whether the batch may have been applied. A retry with the same key is not applied twice. */
   readonly mayHaveHappened: boolean;
   /**
    * Time of the first attempt in Unix milliseconds; `null` if never sent. The service keeps a key
    * for 24 hours.
    */
   readonly sentAtMs: number | null;
-  /** Timestamp origins: `restore` never moves a caller's timestamp. Default: the caller. */
+  /** Origin of each timestamp; default the caller, whose timestamps `restore` never moves. */
   readonly timestampsFrom?: readonly TimestampFrom[] | undefined;
 };
 
 /** Outcome of all added observations. */
 export type CloseResult = {
-  /** Durable observations. */
+  /** Number of durable observations. */
   readonly acknowledged: number;
-  /** Durable observations that the service already had. */
+  /** Number of durable observations that an earlier call had already applied. */
   readonly replayed: number;
   /** Throttled observations: the newest `pendingMax`. */
   readonly throttled: readonly ThrottledObservation[];
-  /** Total throttled observations. */
+  /** Number of throttled observations. */
   readonly throttledCount: number;
   /** Rejected observations: the newest `pendingMax`. */
   readonly rejected: readonly RejectedObservation[];
-  /** Total rejected observations. */
+  /** Number of rejected observations. */
   readonly rejectedCount: number;
   /** All other observations, in order per instance. */
   readonly unacknowledged: readonly UnacknowledgedBatch[];

@@ -3,7 +3,7 @@ import { type BufferClock, momentOf } from './buffer-clock.ts';
 import type { InstanceQueue, QueuePolicy } from './instance-queue.ts';
 
 /** Maximum time between checks of a queue, in milliseconds: the wall clock may change. */
-const LOOK_MS_MAX = 60_000;
+const CHECK_MS_MAX = 60_000;
 
 /** Dependencies of a dispatcher. */
 export type DispatcherPorts = {
@@ -11,7 +11,7 @@ export type DispatcherPorts = {
   /** Maximum queues with a batch in flight. */
   readonly queuesAtOnce: number;
   policy(): QueuePolicy;
-  /** Sends a batch and settles it with its queue. Never rejects. */
+  /** Sends a batch and applies the outcome to the queue. Never rejects. */
   send(queue: InstanceQueue, batch: Batch): Promise<void>;
   /** Called for a queue whose first batch must not be sent again. */
   onHeldBack(queue: InstanceQueue): void;
@@ -23,7 +23,7 @@ export class Dispatcher {
   readonly #timers = new Map<InstanceQueue, () => void>();
   readonly #due = new Set<InstanceQueue>();
   readonly #sending = new Map<InstanceQueue, Promise<void>>();
-  /** Pause end, by the monotonic clock. */
+  /** End of the pause, in monotonic milliseconds. */
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
   #endPause: (() => void) | undefined;
   #isStopped = false;
@@ -44,7 +44,7 @@ export class Dispatcher {
     if (dueMs === undefined) return;
     if (dueMs > 0) {
       const again = () => this.plan(queue);
-      this.#timers.set(queue, clock.after(Math.min(dueMs, LOOK_MS_MAX), again));
+      this.#timers.set(queue, clock.after(Math.min(dueMs, CHECK_MS_MAX), again));
       return;
     }
     this.#due.add(queue);

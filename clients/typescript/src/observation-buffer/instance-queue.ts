@@ -8,7 +8,7 @@ import { AHEAD_MS_MAX, INTERVAL_MS, timeOf } from './spacing.ts';
 export type QueuePolicy = {
   readonly itemsMax: number;
   readonly delayMaxMs: number;
-  /** Items up to this ordinal are sent without waiting for others. */
+  /** Items up to this ordinal are sent without waiting for more items. */
   readonly urgentUpTo: number;
 };
 
@@ -17,13 +17,13 @@ export type Settled = {
   /** Durable items. */
   readonly acknowledged: readonly Item[];
   readonly rejected: readonly Item[];
-  /** Items whose own timestamps came too early. */
+  /** Items with a timestamp of the caller that was too early. */
   readonly throttled: readonly Item[];
 };
 
 /**
  * Maximum age of an idempotency key for a retry, in milliseconds. The service keeps keys for 24 h
- * (interface 7.2); an hour allows for clock differences.
+ * (interface 7.2); the remaining hour allows for clock differences.
  */
 export const KEY_AGE_MS_MAX = 23 * 3_600_000;
 
@@ -37,11 +37,12 @@ export class InstanceQueue {
   #waiting: (Item | Batch)[] = [];
   #current: Batch | undefined;
   #floorMs: number | undefined;
-  /** Earliest next attempt, by the monotonic clock. */
+  /** Earliest time of the next attempt, in monotonic milliseconds. */
   #notBeforeMs = Number.NEGATIVE_INFINITY;
   #failures = 0;
   /**
-   * Bisection state: leading observations that include the refused observation, and the batch size.
+   * Bisection state: the refused observation is among the first `count` observations, and the next
+   * batches have at most `itemsMax` observations.
    */
   #suspects = NO_SUSPECTS;
   #count = 0;
@@ -51,7 +52,7 @@ export class InstanceQueue {
     this.#floorMs = floorMs;
   }
 
-  /** Number of observations, including those in flight. */
+  /** Number of observations, including the batch in flight. */
   get count(): number {
     return this.#count;
   }
@@ -96,7 +97,7 @@ export class InstanceQueue {
     if (first === undefined || this.isHeldBack(now)) return undefined;
     const backoffMs = this.#notBeforeMs - now.steadyMs;
     if ('items' in first) {
-      // A batch sent before was not too far ahead then, so it may be sent at any clock setting.
+      // A batch that was sent before was not too far ahead, so the clock does not delay retries.
       const aheadMs = first.sentAtMs === undefined ? (first.newestMs ?? 0) - now.unixMs : 0;
       return Math.max(backoffMs, aheadMs - AHEAD_MS_MAX);
     }
@@ -168,7 +169,7 @@ export class InstanceQueue {
     }
   }
 
-  /** First batch from the waiting entries. */
+  /** Takes the first batch from the waiting entries. */
   #next(itemsMax: number, ceilingMs: number): Batch | undefined {
     const [first] = this.#waiting;
     if (first === undefined) return undefined;
@@ -187,8 +188,8 @@ export class InstanceQueue {
   }
 
   /**
-   * Finishes replayed observations, and throttled observations with a caller's timestamp. Puts the
-   * others back with new timestamps.
+   * Finishes replayed observations, and throttled observations with a timestamp of the caller. Puts
+   * the other observations back, to be sent with new timestamps.
    */
   #throttle(
     { items, observations }: Batch,
@@ -204,8 +205,8 @@ export class InstanceQueue {
     const settled = { acknowledged: [] as Item[], throttled: [] as Item[] };
     const left: Item[] = [];
     for (const [index, item] of items.entries()) {
-      // `Retry-After` is rounded up to seconds: an observation less than a second below may be late
-      // enough.
+      // `Retry-After` is rounded up to seconds: an observation less than a second below the floor
+      // may be late enough.
       const isEarly = index === first || (timesMs[index] ?? 0) <= floorMs - INTERVAL_MS;
       if (replayed.has(index)) settled.acknowledged.push(item);
       else if (isEarly && item.timestampFrom === 'caller') settled.throttled.push(item);
@@ -213,8 +214,9 @@ export class InstanceQueue {
     }
     this.#back(left);
     if (left.length < items.length) return this.#done(settled);
-    // Retry at once with new timestamps, unless another writer interfered.
-    return this.#waitAgain(this.#failures === 0 ? 'at once' : undefined, now, random);
+    // The first retry with new timestamps needs no delay. If the service throttles this retry too,
+    // another writer may use the instance.
+    return this.#waitAgain(this.#failures === 0 ? 'immediately' : undefined, now, random);
   }
 
   /** Bisects a refused batch down to the single refused observation, which is rejected. */
@@ -247,12 +249,12 @@ export class InstanceQueue {
   }
 
   #waitAgain(
-    asked: number | 'at once' | undefined,
+    asked: number | 'immediately' | undefined,
     { steadyMs }: Moment,
     random: () => number,
   ): Settled {
     this.#failures += 1;
-    const wait = asked === 'at once' ? 0 : waitMs(this.#failures, asked, random);
+    const wait = asked === 'immediately' ? 0 : waitMs(this.#failures, asked, random);
     this.#notBeforeMs = steadyMs + wait;
     return NOTHING;
   }

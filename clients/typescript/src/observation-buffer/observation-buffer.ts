@@ -56,11 +56,12 @@ type Hook = 'onRejected' | 'onThrottled' | 'onAcknowledged';
 type Bounds = Record<'batchMax' | 'delayMaxMs' | 'pendingMax' | 'instancesAtOnce', number>;
 
 /**
- * Collects observations for many instances and sends batches, each observation once, in order per
- * instance. The buffer sets missing timestamps so that the service does not throttle. A caller's
- * timestamp stays unchanged, and throttling is reported. Every observation has an idempotency key.
- * A call with unknown outcome is retried with the same keys until the outcome is known. Use one
- * buffer per instance at a time: two buffers would throttle each other.
+ * Collects observations for many instances and sends batches, in order per instance. The buffer
+ * sets missing timestamps so that the service does not throttle. A timestamp of the caller stays
+ * unchanged, and the buffer reports throttling. Every observation has an idempotency key, so that
+ * the service applies each observation once. A call with unknown outcome is retried with the same
+ * keys until the outcome is known. Use one buffer per instance at a time: the observations of one
+ * buffer would throttle those of another buffer.
  */
 export class ObservationBuffer {
   readonly #client: IdentityEngine;
@@ -73,7 +74,7 @@ export class ObservationBuffer {
   readonly #dispatcher: Dispatcher;
   readonly #aborted = new AbortController();
   readonly #spool: BufferSpool | undefined;
-  /** Settles when the spool's entries are queued; rejects if the spool cannot be read. */
+  /** Resolves when the spool's entries are queued; rejects if the spool cannot be read. */
   readonly #recovered: Promise<void> | undefined;
   /** Spool entries that must not be sent again. */
   #old: readonly UnacknowledgedBatch[] = [];
@@ -114,7 +115,7 @@ export class ObservationBuffer {
     if (options.spool === undefined) return;
     this.#spool = new BufferSpool(options.spool, this.#options.pendingMax);
     this.#recovered = this.#recover(this.#spool);
-    // Methods of the buffer report the error.
+    // The methods of the buffer throw the error.
     this.#recovered.catch(() => undefined);
   }
 
@@ -134,9 +135,10 @@ export class ObservationBuffer {
   /**
    * Adds an observation after its instance's earlier observations. Resolves when the buffer has
    * space, and with a spool when the observation is durable. The default `timestamp` is the time of
-   * this call. The default `idempotency_key` is a new UUIDv7; adding the same key again within 24
-   * hours counts once. Throws `SpoolError`, `BufferClosedError`, the `error` of a stopped buffer,
-   * the reason of `signal`, or an `IdentityEngineError` for values that JSON cannot represent.
+   * this call. The default `idempotency_key` is a new UUIDv7. The service applies observations with
+   * the same key only once within 24 hours. Throws `SpoolError`, `BufferClosedError`, the `error`
+   * of a stopped buffer, the reason of `signal`, or an `IdentityEngineError` for values that JSON
+   * cannot represent.
    */
   async add(
     instanceId: string,
@@ -161,9 +163,10 @@ export class ObservationBuffer {
   }
 
   /**
-   * Resolves when everything added before is acknowledged or rejected, without a time limit. Skips
-   * batches that must not be retried; `close` returns them. Throws `SpoolError`, the `error` of a
-   * stopped buffer, and `BufferClosedError` if `close` hands some observations back.
+   * Waits, without a time limit, until all observations added before are acknowledged, throttled or
+   * rejected. Does not wait for batches that must not be retried: `close` returns these batches.
+   * Throws `SpoolError`, the `error` of a stopped buffer, and `BufferClosedError` if `close`
+   * returns some of the observations.
    */
   async flush(): Promise<void> {
     await this.#recovered;
@@ -172,8 +175,9 @@ export class ObservationBuffer {
   }
 
   /**
-   * Accepts nothing more, sends the rest for up to `timeoutMs` milliseconds, and returns the
-   * outcome of everything. Does not throw. Repeated calls return the same result.
+   * Accepts no more observations, sends the remaining observations for up to `timeoutMs`
+   * milliseconds, and returns the outcomes of all. Does not throw. Repeated calls return the same
+   * result.
    */
   close({ timeoutMs = CLOSE_TIMEOUT_MS }: { timeoutMs?: number } = {}): Promise<CloseResult> {
     this.#closing ??= this.#close(timeoutMs);
@@ -181,11 +185,12 @@ export class ObservationBuffer {
   }
 
   /**
-   * Restores batches handed back by `close`, also of another process. Sends them before all others
-   * of the same instances, with the same keys, so that nothing counts twice. Batches first sent
-   * more than 23 hours ago are not sent, because the service forgets keys; `close` hands them back
-   * again. Throws `BufferClosedError`, the `error` of a stopped buffer, and an
-   * `IdentityEngineError` if the buffer has a spool, which already holds everything to send.
+   * Restores batches that `close` returned in this or another process. Sends these batches before
+   * all other observations of the same instances, with the same keys, so that the service applies
+   * nothing twice. The service forgets keys. A batch that may have been applied and was first sent
+   * more than 23 hours ago is therefore not sent, and `close` returns this batch again. Throws
+   * `BufferClosedError`, the `error` of a stopped buffer, and an `IdentityEngineError` if the
+   * buffer has a spool, which already contains all unfinished observations.
    */
   restore(unacknowledged: readonly UnacknowledgedBatch[]): void {
     this.#assertOpen();

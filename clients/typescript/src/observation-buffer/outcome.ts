@@ -19,7 +19,7 @@ export type Outcome =
     }
   /** Nothing changed: one observation is invalid. */
   | { readonly kind: 'one_rejected'; readonly index: number; readonly error: ApiError }
-  /** Nothing changed: at least one observation is invalid, but the answer does not name it. */
+  /** Nothing changed: the batch is invalid, but the answer names no observation. */
   | { readonly kind: 'refused'; readonly error: ApiError }
   /** Refused for a reason outside the body; earlier attempts may have succeeded. */
   | { readonly kind: 'left'; readonly error: ApiError }
@@ -92,7 +92,7 @@ function outcomeOfRefusal(error: ApiError, count: number, isOpen: boolean): Outc
 
 /**
  * Refusal reasons that depend on the body alone (interface 7.1). Earlier attempts had the same
- * body, so none took effect.
+ * body, so none of these attempts took effect.
  */
 const REASONS_OF_BODY: ReadonlySet<string> = new Set([
   ...['malformed_json', 'body_too_large', 'missing_field', 'unknown_field', 'wrong_type'],
@@ -101,15 +101,15 @@ const REASONS_OF_BODY: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Maximum wait for an exhausted account, in milliseconds. A monthly quota asks for days, but the
- * plan may be upgraded earlier.
+ * Maximum wait for an exhausted account, in milliseconds. The answer requests a wait until the next
+ * month, but the plan may be upgraded earlier.
  */
 const ACCOUNT_WAIT_MS_MAX = 60_000;
 
-/** Field path of an observation's key. */
+/** Matches the path of an observation's key in `field`. */
 const KEY_FIELD = /\.idempotency_key$/;
 
-/** Wait after a timestamp too far ahead, in milliseconds. */
+/** Wait after a refusal that is temporary despite its status, in milliseconds. */
 const FUTURE_MS = 5_000;
 
 /** Outcome of a batch that was not sent. */
@@ -125,7 +125,7 @@ function again(
   return { kind: 'again', retryAfterMs, mayHaveHappened, isOfAccount };
 }
 
-/** Whether the outcome is unknown after an error; true for unknown errors. */
+/** Whether the outcome is unknown after an error; true for errors of other classes. */
 function mayHaveHappenedIn(error: unknown): boolean {
   const isKnown =
     error instanceof ApiError ||

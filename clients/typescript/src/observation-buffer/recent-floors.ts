@@ -1,6 +1,6 @@
 /**
- * Earliest next timestamps for recently used instances. A forgotten instance is sent without a
- * known floor.
+ * Floors of recently used instances: the earliest timestamp of the next observation. After an
+ * eviction, the floor of an instance is unknown.
  */
 export class RecentFloors {
   readonly #max: number;
@@ -10,7 +10,7 @@ export class RecentFloors {
     this.#max = max;
   }
 
-  /** Stores a floor in Unix milliseconds and evicts the oldest beyond the bound. */
+  /** Stores a floor in Unix milliseconds. Evicts the oldest floors beyond the bound. */
   keep(instanceId: string, floorMs: number | undefined): void {
     this.#floors.delete(instanceId);
     if (floorMs === undefined) return;

@@ -4,7 +4,7 @@ import { type SpoolEntry, SpoolError } from './spool.ts';
 
 /* Line format of a spool file, common to both client libraries (clients/README.md). */
 
-/** Line of an entry. */
+/** Returns the line for an entry. */
 export function entryLine({
   instanceId,
   observation,
@@ -15,7 +15,7 @@ export function entryLine({
   return `${toJson({ ...line, added_at: addedAtMs })}\n`;
 }
 
-/** Line that marks entries as done. */
+/** Returns the line that marks entries as done. */
 export function doneLine(instanceId: string, keys: readonly string[]): string {
   return `${toJson({ v: 1, instance: instanceId, done: keys })}\n`;
 }
@@ -26,8 +26,9 @@ export function nameOf(instanceId: string, key: string): string {
 }
 
 /**
- * Unfinished entries in file order, and the total length of complete lines in bytes. Throws a
- * `SpoolError` with the number of an unreadable line, except for a torn last line.
+ * Reads the lines of a file. `left`: unfinished entries in file order. `whole`: total length of the
+ * complete lines, in bytes. Throws a `SpoolError` with the number of an unreadable line, except for
+ * a torn last line.
  */
 export function readLines(bytes: Uint8Array): { left: Map<string, SpoolEntry>; whole: number } {
   const left = new Map<string, SpoolEntry>();

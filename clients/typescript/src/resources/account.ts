@@ -4,7 +4,7 @@ import type { Account } from '../models.ts';
 import { resultOf } from '../read-result.ts';
 import type { Result } from '../result.ts';
 
-/** API key's account (interface 4.5). */
+/** The account of the API key (interface 4.5). */
 export class AccountResource {
   readonly #caller: Caller;
 
@@ -12,7 +12,7 @@ export class AccountResource {
     this.#caller = caller;
   }
 
-  /** Plan, usage in minute and month, and the calling key. */
+  /** Returns the plan, the key of this call, and the usage of this minute and month. */
   async get(options: CallOptions = {}): Promise<Result<Account>> {
     return resultOf(
       await this.#caller.call({

@@ -5,8 +5,8 @@ import { resultOf } from '../read-result.ts';
 import type { Result } from '../result.ts';
 
 /**
- * Payment pages (interface 4.6). Calls are retried only if an attempt certainly changed nothing.
- * They throw `BillingProviderNotConfiguredError` without a payment provider.
+ * Payment pages (interface 4.6). A call is retried only if the failed attempt certainly changed
+ * nothing. Calls throw `BillingProviderNotConfiguredError` if the service has no payment provider.
  */
 export class Billing {
   readonly #caller: Caller;

@@ -32,7 +32,7 @@ export class Instances {
 
   /**
    * Creates an instance once; retries use the same idempotency key. Throws `ForbiddenError` with
-   * reason `instance_limit` if the plan allows no more.
+   * reason `instance_limit` if the plan allows no more instances.
    */
   async create(
     fields: CreateInstance,
@@ -65,9 +65,9 @@ export class Instances {
   }
 
   /**
-   * Changes name, description or both. Retried only if an attempt certainly changed nothing;
-   * otherwise the outcome is unknown, and the error has `mayHaveHappened` set. Throws
-   * `ConflictError` if `ifMatch` is not the current version.
+   * Changes name, description or both. The call is retried only if the failed attempt certainly
+   * changed nothing; otherwise the outcome is unknown, and the error has `mayHaveHappened` set.
+   * Throws `ConflictError` if `ifMatch` is not the current version.
    */
   async update(
     id: string,
@@ -84,8 +84,9 @@ export class Instances {
   }
 
   /**
-   * Deletes an instance with all its data. A 404 after an attempt with unknown outcome counts as
-   * deleted (`status` is then 404). Throws `ConflictError` if `ifMatch` is not the current version.
+   * Deletes an instance with all its data. If an attempt has an unknown outcome and the retry
+   * returns 404, the call succeeds (`status` is then 404). Throws `ConflictError` if `ifMatch` is
+   * not the current version.
    */
   async delete(id: string, options: GuardedOptions = {}): Promise<Result<DeletedInstance>> {
     const answer = await this.#caller.call({

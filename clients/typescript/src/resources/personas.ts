@@ -26,7 +26,7 @@ export class Personas {
     return pageOf(answer, () => undefined);
   }
 
-  /** One persona in full. Throws `NotFoundError` for an unknown id. */
+  /** Returns a persona with all details. Throws `NotFoundError` for an unknown id. */
   async get(id: string, options: CallOptions = {}): Promise<Result<PersonaDetail>> {
     const path = `/personas/${segmentOf(id)}`;
     return resultOf(

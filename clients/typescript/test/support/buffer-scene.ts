@@ -54,7 +54,7 @@ export function done({ observations }: Pick<Sent, 'observations'>, headers = {})
   return new Response(JSON.stringify({ data }), { headers: { ...OF_SERVICE, ...headers } });
 }
 
-/** Answer for a refusal. */
+/** Reply that refuses a batch. */
 export function refused(status: number, error: string, details = {}, headers = {}): Reply {
   const text = JSON.stringify({ error, message: error, details });
   return () => new Response(text, { status, headers: { ...OF_SERVICE, ...headers } });

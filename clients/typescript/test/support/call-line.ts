@@ -5,7 +5,7 @@ import type { Traffic } from './recorded-wire.ts';
 /** An observation in the call log. */
 export type SentObservation = {
   readonly mark: string;
-  /** Position in mode order. */
+  /** Index of the mode in the driver's `MODES`. */
   readonly mode: number;
   readonly signal: number;
   readonly confidence: number;
@@ -15,7 +15,7 @@ export type SentObservation = {
 /** The requested call. */
 export type Requested = { readonly kind: string } & Readonly<Record<string, unknown>>;
 
-/** Call outcome. The service's `test/chaos/load/call-log` defines the kinds. */
+/** Outcome of a call. The service's `test/chaos/load/call-log` defines the kinds. */
 export type Outcome = { readonly kind: string } & Readonly<Record<string, unknown>>;
 
 type Line = {
@@ -34,7 +34,7 @@ export function writeLine({ id, requested, instance, traffic, outcome }: Line): 
   process.stdout.write(`${JSON.stringify(call)}\n`);
 }
 
-/** Log outcome for a result. */
+/** Returns the outcome to log for a result. */
 export function outcomeOfResult(
   result: { readonly etag: string | undefined; readonly throttled?: unknown },
   traffic: Traffic | undefined,
@@ -45,7 +45,7 @@ export function outcomeOfResult(
   return { kind: 'acknowledged', etag, bodyHash: hash.digest('base64url').slice(0, 22) };
 }
 
-/** Log outcome for an error. Throws errors that are not the client's. */
+/** Returns the outcome to log for an error of the client. Rethrows all other errors. */
 export function outcomeOfError(error: unknown): Outcome {
   if (!(error instanceof IdentityEngineError)) throw error;
   const { mayHaveHappened } = error as { mayHaveHappened?: boolean };

@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { FakeServer, type Reaction, type Received } from './fake-server.ts';
 import type { Exchange, WireCase } from './wire-case.ts';
 
-/** Plays the server's part in a case, and reports wrong requests. */
+/** Server that answers the requests of a case in order, and records wrong requests. */
 export class CaseServer implements AsyncDisposable {
   readonly #server: FakeServer;
   readonly #case: WireCase;
@@ -42,7 +42,7 @@ export class CaseServer implements AsyncDisposable {
   /** Throws if a request was wrong, missing or unexpected. */
   assertPlayed(): void {
     if (this.#faults.length > 0) throw this.#faults[0];
-    assert.is(this.#server.received.length, this.#case.exchanges.length, 'requests');
+    assert.is(this.#server.received.length, this.#case.exchanges.length, 'number of requests');
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -61,7 +61,7 @@ function check({ request }: Exchange, received: Received, key: string, keys: Set
     const present = received.headers[name];
     if (value === '{uuid7}') {
       assert.match(present ?? '', UUID7, name);
-      assert.is(keys.add(present ?? '').size, 1, 'the same key each time');
+      assert.is(keys.add(present ?? '').size, 1, 'each attempt has the same key');
     } else {
       assert.is(present ?? null, value, name);
     }

@@ -5,7 +5,7 @@ import type { FakeServer } from './fake-server.ts';
 /** API key for fake servers. */
 export const KEY = 'svc_sk_of_the_tests';
 
-/** A client of a fake server with short timeouts. */
+/** A client of a fake server, with the key `KEY`. */
 export function clientOf(server: Pick<FakeServer, 'baseUrl'>, options: ClientOptions = {}) {
   return new IdentityEngine({ apiKey: KEY, baseUrl: server.baseUrl, ...options });
 }

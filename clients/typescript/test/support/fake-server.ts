@@ -50,7 +50,7 @@ export class FakeServer implements AsyncDisposable {
   }
 }
 
-/** A base address without a listener. */
+/** Returns a base address on which no server listens. */
 export async function closedAddress(): Promise<string> {
   await using server = await FakeServer.start();
   return server.baseUrl;

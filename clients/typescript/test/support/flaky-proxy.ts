@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** Fault rates of a proxy, each from 0 to 1. */
+/** Fault rates of a proxy: probabilities per chunk of data, each from 0 to 1. */
 export type Flakiness = {
-  /** Share of connections cut before the request is forwarded. */
+  /** Probability that the proxy cuts the connection instead of forwarding a request chunk. */
   readonly before: number;
-  /** Share of connections cut after the service has answered. */
+  /** Probability that the proxy cuts the connection instead of forwarding an answer chunk. */
   readonly after: number;
 };
 
