@@ -25,7 +25,7 @@ export type Driver = {
 /** Result of one driver. */
 export type Driven = {
   readonly calls: readonly Call[];
-  /** Findings of the check, and the account's charges. */
+  /** Result of the check of the stores and of the account's charges. */
   readonly check: CheckResult;
 };
 
@@ -35,11 +35,12 @@ export type Driven = {
  */
 const KILLED = ['edge1', 'engine1', 'edge2', 'engine2'] as const;
 
-/** Time before the first kill, for warm-up, and time between kills, in milliseconds. */
+/** Time before the first kill, for warm-up, in milliseconds. */
 const WARM_MS = 8_000;
+/** Time between two kills, in milliseconds. */
 const APART_MS = 8_000;
 
-/** Duration of the drivers' load, in seconds: past the last kill. */
+/** Duration of the drivers' load, in seconds. The load ends after the last kill. */
 export const DRIVEN_S = 45;
 
 /** Additional time for drivers to finish open calls, in milliseconds. */
@@ -85,7 +86,7 @@ async function kill(cluster: LocalCluster, print: Print): Promise<void> {
   }
 }
 
-/** Starts a driver in a new account. `calls` resolves to its complete output. */
+/** Starts a driver in a new account. `calls` resolves to all calls that the driver logged. */
 async function start(driver: Driver, cluster: LocalCluster, folder: string) {
   const { name, command, args, env = {} } = driver;
   const { address, adminUrl } = cluster.plan;
@@ -103,7 +104,7 @@ async function start(driver: Driver, cluster: LocalCluster, folder: string) {
     if (code !== 0) throw new Error(`${name} ended with ${code}: ${errors}`);
     return lines.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));
   });
-  // Awaited after the last kill.
+  // `runCrash` awaits the promise only after the last kill: prevent an unhandled rejection before.
   calls.catch(() => undefined);
   return { driver, accountId, calls };
 }

@@ -6,7 +6,7 @@ import { DRIVEN_S, type Driven, type Driver, runCrash } from '#test/clients/cras
 import { makeEnvironment, pythonLack } from '#test/support/servers/python';
 import { cassandraOrSkip, natsOrSkip, suiteUnless } from '#test/support/servers/real-servers';
 
-/* The cluster starts its own servers; this call only checks that the programs are installed. */
+/* The cluster starts its own servers. These calls only check that the programs are installed. */
 const cassandra = cassandraOrSkip();
 const nats = natsOrSkip();
 const missing = cassandra.address === '' || nats.address === '';
@@ -15,10 +15,10 @@ const { suite } = cassandra.address === '' ? cassandra : nats;
 /** First of 100 ports used neither by default nor by other tests. */
 const PORTS = 23_500;
 
-/** Maximum share of calls with a key that are given up despite retries. */
+/** Maximum share of calls with an idempotency key that fail despite retries. */
 const FAILED_SHARE_MAX = 0.01;
 
-/** Some answers are lost in addition to kills, to force retries. */
+/** Options of all drivers. In addition to the kills, some answers are lost, to force retries. */
 const LOSSY = ['--seconds', `${DRIVEN_S}`, '--lose', '0.03'];
 const LOAD = [...LOSSY, '--agents', '5', '--buffered', '5'];
 

@@ -28,12 +28,14 @@ for (const each of cases) {
     const startedMs = performance.now();
     await play(client, each);
     const tookS = (performance.now() - startedMs) / 1_000;
-    assert.ok(tookS >= (each.expect.takes_at_least_s ?? 0), `it took ${tookS} s`);
+    assert.ok(tookS >= (each.expect.takes_at_least_s ?? 0), `the call took ${tookS} s`);
     server.assertPlayed();
   });
 }
 
-wire('files, which have more than 50 cases', () => assert.ok(cases.length > 50));
+const found = suite('the wire cases');
+
+found('are more than 50', () => assert.ok(cases.length > 50));
 
 async function play(client: IdentityEngine, { call, expect, exchanges }: WireCase): Promise<void> {
   const bodyOf = (index: number): Seen => {
@@ -164,4 +166,4 @@ function clientOptionsOf({ client = {} }: WireCase): ClientOptions {
   };
 }
 
-wire.run();
+for (const each of [wire, found]) each.run();

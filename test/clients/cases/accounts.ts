@@ -15,14 +15,14 @@ export class Accounts {
     this.#service = service;
   }
 
-  /** Creates an account with these limits (default: ample) and an API key for each scope. */
+  /** Creates an account with these limits (default: large limits), a full key and a read key. */
   async open(limits: Limits = {}) {
     const ample = { requestsPerMinute: 1_000, cyclesPerMonth: 100_000 };
     const choice = { plan: 'enterprise', limits: { ...ample, ...limits } } as const;
     return this.#keysOf(await this.#service.admin.createAccount({ name: 'cases', choice }));
   }
 
-  /** Creates an account with a customer at the payment provider and returns a key. */
+  /** Creates an account that has bought a plan. Returns the API key. */
   async buyer(): Promise<string> {
     const account = { name: 'cases', choice: { plan: 'free' } } as const;
     const { id, full } = await this.#keysOf(await this.#service.admin.createAccount(account));

@@ -41,7 +41,7 @@ form('match their schema and have unique names', () => {
   for (const [file, { text }] of files) {
     assert.ok(validate(JSON.parse(text)), `${file}: ${ajv.errorsText(validate.errors)}`);
   }
-  assert.ok(cases.length > 150, 'cases were found');
+  assert.ok(cases.length > 150, 'too few cases');
   const names = cases.map(({ name }) => name);
   assert.equal(names.length, new Set(names).size);
 });
@@ -64,7 +64,7 @@ form('state the outcome of each call', () => {
   }
 });
 
-form('identify every request by the API key of the case', () => {
+form('contain no API key or authorization header in their requests', () => {
   for (const { name, exchanges } of cases) {
     const said = JSON.stringify(exchanges.map(({ request }) => request));
     assert.not.match(said, /svc_sk_|authorization/i, name);
@@ -109,7 +109,7 @@ answers('fit the client models, even from later services', () => {
   }
 });
 
-answers('fit the error model if refused, even from later services', () => {
+answers('fit the error model if they are refusals, even from later services', () => {
   for (const { name, exchanges } of cases) {
     for (const { answer } of exchanges) {
       const isRefusal = isSent(answer) && answer.status >= 400 && answer.text === undefined;

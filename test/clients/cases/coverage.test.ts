@@ -17,7 +17,7 @@ const isSent = (answer: WireAnswer | undefined): answer is Sent => typeof answer
 const sentIn = ({ exchanges }: WireCase) => exchanges.map(({ answer }) => answer).filter(isSent);
 const allSent = cases.flatMap(sentIn);
 
-/** Names of the notification endpoint, which clients do not call. */
+/** Names in the API document that only payment notifications use. Clients send none. */
 const NOT_SHOWN = {
   endpoint: 'notifyBilling',
   code: 'webhook_verification_failed' satisfies FaultCode,
@@ -84,7 +84,7 @@ covered('cover every error code and its error class', () => {
 });
 
 covered('cover every reason', () => {
-  // A temporarily refused stream is reopened without an error.
+  // The client opens a temporarily refused stream again, so this reason leads to no error.
   const ofStreams = allSent.map(({ body }) => body?.details?.reason).filter(isWaitedOut);
   const seen = new Set([...cases.map(({ expect }) => expect['error']?.reason), ...ofStreams]);
   const reasons = Object.keys(REASONS).filter((reason) => reason !== NOT_SHOWN.reason);
@@ -127,7 +127,7 @@ covered('cover every header of requests and answers', () => {
 const namesOf = (headers: Readonly<Record<string, string | null>>) =>
   Object.entries(headers).flatMap(([name, value]) => (value === null ? [] : [name]));
 
-/** Rows of interface 8.2 by their first words, each with a test for matching answers. */
+/** Rows of the table in interface 8.2, by their first words, with a match for answers. */
 const ROWS: Readonly<Record<string, (answer: Sent) => boolean>> = {
   'any with a valid key': ({ status, headers }) =>
     status === 200 && Number(headers['x-ratelimit-limit']) > 0,
@@ -144,7 +144,7 @@ const ROWS: Readonly<Record<string, (answer: Sent) => boolean>> = {
   replayed: ({ headers }) => headers['idempotent-replayed'] === 'true',
 };
 
-covered('cover every row of limit headers', () => {
+covered('cover every row of the table of limit headers', () => {
   const document = readFileSync('docs/interface.md', 'utf8');
   const [, section = ''] = /### 8\.2 Headers([\s\S]*?)### 8\.3/.exec(document) ?? [];
   const [usual = '', differing = ''] = section.split('| Answer | Differs |\n|---|---|\n');
@@ -153,7 +153,7 @@ covered('cover every row of limit headers', () => {
   assert.match(usual, '| `X-Monthly-Remaining` |');
   const rows = [...differing.matchAll(/^\| ([^|]+?) \|/gm)].map(([, answer = '']) => answer);
   const listed = ['any with a valid key', ...rows];
-  assert.is(listed.length, Object.keys(ROWS).length, 'the rows of the document');
+  assert.is(listed.length, Object.keys(ROWS).length, 'number of rows in the document');
   for (const row of listed) {
     const [, isShown] = Object.entries(ROWS).find(([begin]) => row.startsWith(begin)) ?? [];
     assert.ok(isShown, `no case covers the row: ${row}`);

@@ -7,12 +7,12 @@ const APART_MS = 5_000;
 export const ORDER = { mode_target: 'ORDER', signal_strength: 0.7, confidence: 0.9 };
 const STRESSFUL = { mode_target: 'STRESS_RESPONSE', signal_strength: 1, context: { turn: 17 } };
 
-/** A `process` call with its own key. */
+/** Returns a `process` call. Without a key in `options`, the client creates a key. */
 export function processing(instance: string, observation: Json = ORDER, options = {}): Call {
   return { method: 'instance.process', instance, arguments: { observation }, options };
 }
 
-/** Creates an instance outside any case. Returns its id. */
+/** Creates an instance without recording a case. Returns the instance id. */
 export async function anInstance(tape: Tape, name = 'Ada'): Promise<string> {
   const made = await tape.play({ method: 'instances.create', arguments: { name } });
   return made.id;
@@ -121,7 +121,7 @@ async function iterated(tape: Tape, call: Call): Promise<void> {
   });
 }
 
-/** Exchanges for all pages of a list. */
+/** Makes the calls for all pages of a list. Returns the exchanges. */
 async function exchangesOf(tape: Tape, call: Call) {
   const exchanges = [await tape.exchange(call)];
   for (;;) {
@@ -134,7 +134,7 @@ async function exchangesOf(tape: Tape, call: Call) {
   }
 }
 
-/** Query changes for the next page. Undefined after the last page. */
+/** Returns the query fields for the next page. Undefined after the last page. */
 function nextOf({ data, pagination }: Json): Record<string, Json> | undefined {
   const { offset, has_more, next_cursor } = pagination;
   if (next_cursor !== undefined) return next_cursor === null ? undefined : { cursor: next_cursor };
@@ -161,7 +161,7 @@ async function pagesByOffset(tape: Tape, call: Call): Promise<void> {
 }
 
 /**
- * Records a page shortened by its size limit: fewer rows than `limit`, with a next page (interface
+ * Records a page that the size limit shortens: fewer rows than `limit`, and a next page (interface
  * 4.2).
  */
 async function shortPage(tape: Tape, instance: string): Promise<void> {

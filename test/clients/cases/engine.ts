@@ -84,7 +84,7 @@ async function keyedItemCases(tape: Tape, instance: string): Promise<void> {
   await tape.record('batch: the key of another observation', reused, { expect: {} });
 }
 
-/** Records reads, and returns the ETag of the state. */
+/** Records reads. Returns the ETag of the state that was read. */
 async function readCases(tape: Tape, instance: string): Promise<string> {
   const read = (method: 'instance.snapshot' | 'instance.contract', options = {}): Call => {
     return { method, instance, options };

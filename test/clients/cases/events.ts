@@ -11,7 +11,7 @@ type After = 'end' | 'cut' | 'open';
 /** Timeout for the next block of a recorded stream, in milliseconds. */
 const EVENT_MS_MAX = 60_000;
 
-/** A stream being recorded, as received blocks. */
+/** Records the blocks of a stream. */
 class Recording {
   readonly headers: Readonly<Record<string, string>>;
   readonly blocks: string[] = [];
@@ -87,17 +87,17 @@ export async function eventCases(tape: Tape): Promise<void> {
   await resumeCase(tape);
 }
 
-/** Answer of a stream. */
+/** Returns an answer that sends these parts of a stream. */
 function streamed(headers: Json, chunks: readonly string[], after: After): WireAnswer {
   return { status: 200, headers, chunks: chunks.map(hurried), after };
 }
 
-/** Shortens the reconnection delay in a block, so that a run takes seconds. */
+/** Shortens the reconnection delay in a block, so that a test run takes only seconds. */
 function hurried(block: string): string {
   return block.replace(/^retry: \d+/m, 'retry: 20');
 }
 
-/** Case of a stream: the events of all its answers, in order. */
+/** Makes the case of a stream, which expects the events of all answers in order. */
 function caseOf(
   tape: Tape,
   name: string,
@@ -120,7 +120,7 @@ function caseOf(
   return { name, origin: 'recorded' as const, key: tape.key, call, exchanges, expect };
 }
 
-/** Maximum length of data shown in full. Cases with several answers test only the order. */
+/** Maximum length of an event with data in a case with several answers, which tests the order. */
 const DATA_CHARACTERS_MAX = 200;
 
 function shownOnce(event: Json, isOfSeveral: boolean): Json {
@@ -128,7 +128,7 @@ function shownOnce(event: Json, isOfSeveral: boolean): Json {
   return isOfSeveral && isLong ? { ...event, data: undefined } : event;
 }
 
-/** Complete blocks of an answer, without a final partial block. */
+/** Text of the complete blocks of an answer, without a final partial block. */
 function textIn(answer: WireAnswer): string {
   const text = typeof answer === 'string' ? '' : (answer.chunks ?? []).join('');
   return text.slice(0, text.lastIndexOf('\n\n') + 2);
@@ -197,7 +197,7 @@ async function reconnectCases(tape: Tape, call: Call, headers: Json, blocks: rea
   });
 }
 
-/** Without a request id, an answer is not from the service (interface 2.1). */
+/** Headers of a refusal. The request id shows that the service sent the answer (interface 2.1). */
 const OF_REFUSAL = {
   'content-type': 'application/json; charset=utf-8',
   'x-request-id': 'req_of_a_refused_stream',
@@ -207,7 +207,7 @@ const SHUTTING_DOWN = {
   details: { reason: 'shutting_down', request_id: 'req_of_a_stream' },
 };
 
-/** Records a stream opened above the limit per key: the client retries. */
+/** Records a stream that exceeds the maximum number of streams per key: the client retries. */
 async function tooManyCase(tape: Tape, call: Call, headers: Json, state: string): Promise<void> {
   const open = new AbortController();
   const url = `${tape.url}${requestOfCall(call).path}`;
@@ -270,7 +270,7 @@ async function textCases(tape: Tape, call: Call, headers: Json, blocks: readonly
   }
 }
 
-/** Case of a stream that starts at the caller's ordinal. */
+/** Case of a stream that starts after an ordinal of the caller. */
 async function resumeCase(tape: Tape): Promise<void> {
   const instance = await anInstance(tape, 'Resumed');
   for (let cycle = 0; cycle < 4; cycle += 1) {

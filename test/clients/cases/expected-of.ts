@@ -62,8 +62,8 @@ function errorOf(answer: Answer, isOfChange: boolean): Json {
   const code: FaultCode = body.error;
   const wait = headers['retry-after'];
   const isOpen = status === 500 || (status === 503 && OPEN_REASONS.includes(reason));
-  // These errors prove that nothing happened, but clients need not know this.
-  const isUnsaid = status === 505 || code === 'billing_provider_not_configured';
+  // These errors prove that nothing changed, but clients may report an unknown outcome.
+  const isUnchecked = status === 505 || code === 'billing_provider_not_configured';
   return {
     class: ERROR_CLASSES[code] ?? 'ApiError',
     code,
@@ -73,7 +73,7 @@ function errorOf(answer: Answer, isOfChange: boolean): Json {
     reason: reason ?? null,
     details: body.details ?? null,
     retry_after_s: wait === undefined ? null : Number(wait),
-    ...(isUnsaid ? {} : { may_have_happened: isOfChange && isOpen }),
+    ...(isUnchecked ? {} : { may_have_happened: isOfChange && isOpen }),
     ...factsOf(answer),
   };
 }

@@ -10,10 +10,10 @@ import { requestOfCall } from '#test/clients/cases/request-of-call';
 import type { OddRequest, Tape } from '#test/clients/cases/tape';
 import type { Call } from '#test/clients/cases/wire-case';
 
-/** A client without retries, for refusals that would repeat. */
+/** Options of a client without retries, for refusals that a retry would receive again. */
 const ONCE = { attempts_max: 1 };
 
-/** Requests that clients never send, with the reason of their refusal. */
+/** Requests that clients never send, by the reason of the refusal. */
 const ODD: Readonly<Partial<Record<FaultReason, OddRequest>>> = {
   malformed_json: { body: '{"mode_target": ' },
   duplicate_key: { body: '{"mode_target": "ORDER", "mode_target": "ORDER"}' },
@@ -29,7 +29,7 @@ const ODD: Readonly<Partial<Record<FaultReason, OddRequest>>> = {
   invalid_header: { headers: { 'idempotency-key': 'x'.repeat(256) } },
 };
 
-/** Cases with answers to requests that no client sends, attached to a normal request. */
+/** Cases with answers to requests that no client sends. Each case has a normal request. */
 export async function oddRequestCases(tape: Tape): Promise<void> {
   const call = processing(await anInstance(tape));
   for (const [reason, odd] of Object.entries(ODD)) {
@@ -71,7 +71,7 @@ export async function brokenHttpCases(tape: Tape): Promise<void> {
     const socket = connect({ host: hostname, port: Number(port) });
     await once(socket, 'connect');
     socket.write(bytesOf(tape.key));
-    // Without this end, the server would wait for more bytes.
+    // End the input: the server would otherwise wait for more bytes.
     socket.end();
     const answer = answerIn(await buffer(socket));
     const headers = { ...answer.headers, 'x-request-id': 'req_broken_http' };
@@ -94,8 +94,8 @@ const OF_ENGINES: readonly [FaultReason, string, boolean][] = [
 ];
 
 /**
- * Refusals that need a flood of calls or a broken audit trail. Written by hand in the service's
- * envelope.
+ * Refusals that only a flood of calls or a broken part of the service causes. Their texts are
+ * written by hand.
  */
 const WRITTEN: readonly [FaultReason, string][] = [
   ['request_timeout', 'the request took too long to arrive'],
@@ -128,7 +128,7 @@ export async function failingPartCases(tape: Tape): Promise<void> {
   await writtenCases(tape, call);
 }
 
-/** Reasons that never refuse calls with a cycle cost. */
+/** Reasons that are recorded with a checkout, because they never refuse an observation. */
 const OF_CHECKOUT: ReadonlySet<FaultReason> = new Set([
   'audit_unavailable',
   'billing_unavailable',

@@ -20,7 +20,7 @@ export function answerIn(bytes: Buffer): {
   };
 }
 
-/** Headers that say nothing about the service, or that differ in every run. */
+/** Headers that describe the connection instead of the answer, or that differ in every run. */
 export const OF_CONNECTIONS: ReadonlySet<string> = new Set([
   'connection',
   'content-length',

@@ -12,10 +12,10 @@ import { toleranceCases } from '#test/clients/cases/tolerance';
 import { unkeyedCases } from '#test/clients/cases/unkeyed';
 import type { WireCase } from '#test/clients/cases/wire-case';
 
-/** A group of cases, recorded in its own account. */
+/** Function that records a group of cases in a separate account. */
 type Group = (tape: Tape, accounts: Accounts) => Promise<void>;
 
-/** Case files by name. */
+/** Groups of cases by file name. */
 const GROUPS: Readonly<Record<string, Group>> = {
   instances: instanceCases,
   engine: engineCases,
@@ -39,7 +39,7 @@ const GROUPS: Readonly<Record<string, Group>> = {
   account: async (tape, accounts) => accountCases(tape, await accounts.buyer()),
 };
 
-/** Records all cases, by file. Deterministic. */
+/** Records all cases, by file. Every run returns the same cases. */
 export async function recordedCases(): Promise<Map<string, readonly WireCase[]>> {
   const files = new Map<string, readonly WireCase[]>();
   for (const [file, record] of Object.entries(GROUPS)) {

@@ -4,12 +4,12 @@ import { anInstance, ORDER, processing } from '#test/clients/cases/endpoints';
 import type { Tape } from '#test/clients/cases/tape';
 import type { Call, Json } from '#test/clients/cases/wire-case';
 
-/** A client without retries, for refusals that would repeat. */
+/** Options of a client without retries, for refusals that a retry would receive again. */
 const ONCE = { client: { attempts_max: 1 } };
 
 const personas: Call = { method: 'personas.list' };
 
-/** Cases refused because of the caller, its limits or the time. */
+/** Cases of calls that the service refuses because of the API key or the account's limits. */
 export async function callerCases(tape: Tape, accounts: Accounts): Promise<void> {
   const unknown = formatApiKey('000000000000', 'a'.repeat(32));
   await tape.record('401: a key that does not exist', personas, { key: unknown });
@@ -39,7 +39,7 @@ export async function callerCases(tape: Tape, accounts: Accounts): Promise<void>
   });
 }
 
-/** Cases refused because of the request's content. */
+/** Cases of calls that the service refuses because of the request's content. */
 export async function requestCases(tape: Tape): Promise<void> {
   const instance = await anInstance(tape);
   const absent = { id: 'inst_00000000000000ff' };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import { type Call, type Json, METHODS, type WireRequest } from '#test/clients/cases/wire-case';
 
-/** Placeholder for a client's idempotency key: any UUIDv7, constant within a case. */
+/** Placeholder for a client's idempotency key: the same UUIDv7 in all requests of a case. */
 export const ANY_KEY = '{uuid7}';
 
 /** Call options that become request headers. */
@@ -31,7 +31,7 @@ export function requestOfCall(call: Call): WireRequest {
       ...(hasBody ? { 'content-type': 'application/json' } : {}),
       ...key,
       ...noKey,
-      // A stream's start uses the same header as its resumption.
+      // A stream with `after` sends the same header as a resumed stream.
       ...(after === undefined ? {} : { 'last-event-id': String(after) }),
       ...headersOf(call.options ?? {}),
     },

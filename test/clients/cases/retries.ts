@@ -52,15 +52,15 @@ export class Hindrances {
   }
 }
 
-/** The refusal with another delay. */
+/** Returns the refusal with another retry delay, in the header and in the body. */
 function waiting(answer: Exclude<WireAnswer, string>, waitS: number): WireAnswer {
   const headers = { ...answer.headers, 'retry-after': String(waitS) };
   const { body } = answer;
-  const isSaidTwice = body?.retry_after !== undefined;
-  return { ...answer, headers, body: isSaidTwice ? { ...body, retry_after: waitS } : body };
+  const isInBody = body?.retry_after !== undefined;
+  return { ...answer, headers, body: isInBody ? { ...body, retry_after: waitS } : body };
 }
 
-/** Cases of retried calls. `limited`: a key with an exhausted minute. */
+/** Cases of retried calls. `limited`: an API key without remaining requests in this minute. */
 export async function retryCases(tape: Tape, limited: string): Promise<void> {
   const instance = await anInstance(tape);
   const rateLimited = await tape.ask(requestOfCall({ method: 'personas.list' }), limited);
@@ -102,7 +102,7 @@ export async function retryCases(tape: Tape, limited: string): Promise<void> {
 
 const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8' };
 
-/** Case of a lost answer: the first attempt counted, and the second replays it. */
+/** Case of a lost answer: the service applied the first attempt and replays its answer. */
 async function replayCase(tape: Tape, instance: string): Promise<void> {
   tape.service.wait(5_000);
   const options = { idempotency_key: tape.newKey() };

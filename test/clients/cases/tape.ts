@@ -14,13 +14,13 @@ import type {
   WireRequest,
 } from '#test/clients/cases/wire-case';
 
-/** UUIDv7 with a number, dated on the recording's day. */
+/** Returns a UUIDv7 of the recording's day that ends in this number. */
 const keyNumber = (number: number) => `019bc155-2a00-7c3e-9a41-${String(number).padStart(12, '0')}`;
 
 /** Parts of a case besides its call. */
 export type Parts = {
   readonly origin?: Origin;
-  /** Key of another account. */
+  /** API key of another account. */
   readonly key?: string;
   readonly client?: Record<string, Json>;
   /** Answers before the service's answer. */
@@ -56,7 +56,7 @@ export class Tape {
     this.key = key;
   }
 
-  /** A new idempotency key in the client's format. */
+  /** Returns a new idempotency key in the client's format. */
   newKey(): string {
     this.#keys += 1;
     return keyNumber(this.#keys);

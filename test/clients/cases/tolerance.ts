@@ -44,7 +44,7 @@ export async function toleranceCases(tape: Tape): Promise<void> {
   await laterErrors(tape);
 }
 
-/** The service's answer to a call, with a changed body. */
+/** Records a case with the service's answer to a call, but with a changed body. */
 async function changed(tape: Tape, name: string, call: Call, change: (body: Json) => Json) {
   const answer = await tape.ask(requestOfCall(call), tape.key);
   const headers = { ...answer.headers, 'x-mood': 'even' };

@@ -4,7 +4,8 @@ import type { Parts, Tape } from '#test/clients/cases/tape';
 import type { Call, WireAnswer } from '#test/clients/cases/wire-case';
 
 /**
- * Cases of calls without a key. Except DELETE, they are retried only if certainly without effect.
+ * Cases of calls without an idempotency key. Such a call, except DELETE, is retried only if the
+ * failed attempt certainly had no effect.
  */
 export async function unkeyedCases(tape: Tape): Promise<void> {
   const id = await anInstance(tape);

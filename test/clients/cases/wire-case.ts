@@ -26,7 +26,7 @@ export type WireRequest = {
   readonly body?: Json;
 };
 
-/** An answer, or an event instead of one. */
+/** An answer, or a fault instead of an answer: a closed connection, or silence. */
 export type WireAnswer =
   | 'close'
   | 'silence'
@@ -38,7 +38,7 @@ export type WireAnswer =
       readonly text?: string;
       /** Parts of a stream, one write each. */
       readonly chunks?: readonly string[];
-      /** Event after the last part. */
+      /** Action after the last part: end the stream, cut the connection, or leave both open. */
       readonly after?: 'end' | 'cut' | 'open';
     };
 
@@ -61,7 +61,7 @@ export type WireCase = {
 /** Endpoint name in the API document. */
 type EndpointName = (typeof ENDPOINTS)[number]['name'];
 
-/** Client methods and their endpoints. */
+/** Endpoint of each client method. */
 export const METHODS = {
   'instances.create': 'createInstance',
   'instances.list': 'listInstances',

@@ -104,7 +104,7 @@ export const cutInBody: Reaction = (response) => {
 /** Never answers. */
 export const silence: Reaction = () => undefined;
 
-/** Limit headers of an answer, equal to `LIMITS_READ`. */
+/** Headers of every answer: limits of the account and the request id. */
 const LIMITS = {
   'x-ratelimit-limit': '60',
   'x-ratelimit-remaining': '59',

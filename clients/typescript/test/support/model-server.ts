@@ -9,25 +9,24 @@ type Instance = {
   readonly items: Map<string, string>;
 };
 
-/** Fault rates from 0 to 1, and permanent faults. */
+/** Faults of a model server. */
 export type Faults = {
+  /** Share of calls with a fault, from 0 to 1. */
   readonly rate: number;
   /** Lead of the server's clock over the callers' clock, in milliseconds. */
   readonly skewMs: number;
 };
 
-/**
- * Maximum observations per batch, and maximum lead of a timestamp over the server's clock, in
- * milliseconds.
- */
+/** Maximum number of observations per batch. */
 const BATCH_MAX = 100;
+/** Maximum lead of a timestamp over the server's clock, in milliseconds. */
 const AHEAD_MS_MAX = 300_000;
 const INTERVAL_MS = 1_000;
 
 /**
  * Model of the service's batch route, in memory and virtual time: keys, intervals, timestamp rules,
- * atomicity. Loses requests before and after applying them, applies some late, refuses and
- * restarts.
+ * atomicity. Injects faults: loses requests before or after applying the batch, applies batches
+ * late, refuses calls and restarts.
  */
 export class ModelServer {
   readonly #clock: VirtualClock;
@@ -139,7 +138,7 @@ export class ModelServer {
     return answer();
   }
 
-  /** Refusal of a batch before its instance is read. */
+  /** Returns the refusal of an invalid batch; undefined for a valid batch. */
   #faultOf(observations: readonly BatchObservation[]): Response | undefined {
     if (observations.length > BATCH_MAX) {
       return refusal(422, 'invalid_request', 'too_long', undefined, 'observations');

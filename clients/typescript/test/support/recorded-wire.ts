@@ -2,20 +2,20 @@ import type { ClientOptions } from '../../src/identity-engine.ts';
 
 /** Recorded traffic of one call, over all attempts. */
 export type Traffic = {
-  /** First attempt's start, in monotonic milliseconds. */
+  /** Start of the first attempt, in monotonic milliseconds. */
   readonly startMs: number;
   attempts: number;
-  /** Newest attempt's idempotency key. */
+  /** Idempotency key of the newest attempt. */
   key: string | undefined;
-  /** Newest forwarded answer body. */
+  /** Body of the newest answer that the client received. */
   text: string;
 };
 
 /** Faults injected into requests and answers. */
 export type Hardship = {
-  /** Share of lost answers to changes that took effect. */
+  /** Share of answers to changes that are lost, from 0 to 1. */
   readonly lostShare: number;
-  /** Whether each attempt gets a new idempotency key, as from a broken client. */
+  /** Whether each attempt gets a new idempotency key, as a broken client would send. */
   readonly hasNewKeys: boolean;
 };
 

@@ -39,7 +39,7 @@ export class VirtualClock implements BufferClock {
     await new Promise<void>((resolve) => this.after(ms, resolve));
   }
 
-  /** Advances time until the promise settles. Throws if no timer is left. */
+  /** Advances time until the promise is settled. Throws if no timer is left. */
   async run<T>(promise: Promise<T>): Promise<T> {
     let isSettled = false;
     const settle = () => {

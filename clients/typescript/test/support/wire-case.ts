@@ -14,7 +14,7 @@ export type WireCase = {
   readonly expect: Expected;
 };
 
-/** Call of a case, with arguments known to the tests. */
+/** Call of a case, in the naming of the Python client. */
 export type WireCall = {
   readonly method: string;
   readonly instance?: string;
