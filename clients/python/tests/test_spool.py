@@ -107,7 +107,7 @@ def logged(number: int, **fields: Any) -> dict[str, Any]:
     }
 
 
-# Report 2: a log that was sent again after a crash counted twice.
+# Report 2: a log that was sent again after a crash was applied twice.
 def test_log_that_is_sent_again_is_applied_once(kind: Kind) -> None:
     service = KeyedService()
     with serving(service) as server, client_of(kind, server.base_url) as client:

@@ -14,7 +14,7 @@ import {
 
 const batches = suite('a buffer');
 
-batches('sends observations within its delay as one batch per instance', async () => {
+batches('sends observations within the delay as one batch per instance', async () => {
   const { buffer, clock, sent } = sceneOf();
   for (const number of [1, 2]) await buffer.add('inst_a', observation(number));
   await buffer.add('inst_b', observation(3));

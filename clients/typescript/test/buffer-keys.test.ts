@@ -43,7 +43,7 @@ for (const key of ['', ' a', 'é', 'x'.repeat(256), 1]) {
   });
 }
 
-// Report 2: after a crash, 50 of 80 repeated log observations counted twice.
+// Report 2: after a crash, 50 of 80 repeated log observations were applied twice.
 keys('prevents a log that is sent again from being applied twice', async () => {
   const clock = new VirtualClock(randomOf(1), START_MS);
   const server = new ModelServer(clock, randomOf(2), { rate: 0, skewMs: 0 });

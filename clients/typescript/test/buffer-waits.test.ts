@@ -16,7 +16,7 @@ const throttled = suite('a throttled observation');
 
 const HOUR_S = 3_600;
 
-// Report 2: a buffer moved explicit timestamps, so a repeated log counted twice.
+// Report 2: a buffer moved explicit timestamps, so a repeated log was applied twice.
 throttled("keeps the caller's timestamp, and is reported", async () => {
   // The first timestamp is an hour old; the service's newest observation is 10 s old. The service
   // accepts timestamps that are at most 9 s old, so `Retry-After` is an hour less 9 s.

@@ -203,7 +203,7 @@ real('an iteration yields each row once, despite concurrent changes', async () =
   assert.equal(seen.toSorted(), made.map(({ data }) => data.id).toSorted());
 });
 
-// Report 2: after a crash, 50 of 80 repeated log observations counted twice.
+// Report 2: after a crash, 50 of 80 repeated log observations were applied twice.
 real('a log that is sent again after a crash is applied once', async () => {
   const instance = await newInstance();
   const startMs = Date.now() - 3_600_000;

@@ -50,7 +50,7 @@ export async function oddRequestCases(tape: Tape): Promise<void> {
   await tape.record('422: unknown_question (no client sends that)', known, asKnown);
 }
 
-/** Raw bytes that are refused before they form a request, by reason. */
+/** Raw bytes, by the reason for which the service refuses them before they form a request. */
 const BROKEN: Readonly<Partial<Record<FaultReason, (key: string) => string>>> = {
   malformed_request: () => 'nonsense\r\n\r\n',
   uri_too_long: (key) => `GET /v1/personas/${'x'.repeat(300)} HTTP/1.1${auth(key)}`,

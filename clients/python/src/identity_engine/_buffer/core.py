@@ -289,7 +289,7 @@ class BufferCore:
     async def _throttled(
         self, lane: Lane, batch: Batch, result: Observed[BatchProcessed], retry_after_s: float
     ) -> float:
-        """Handles a throttled batch. Only replayed items count: an earlier attempt applied them."""
+        """Handles a throttled batch. An earlier attempt applied the replayed items."""
         results = result.data.results
         if results is not None and len(results) != len(batch.items):
             return await self._refused(lane, batch, _other_count(batch, result))

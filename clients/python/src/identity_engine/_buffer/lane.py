@@ -86,7 +86,7 @@ class Lane:
     def throttled(
         self, batch: Batch, fresh: list[Item], wait_ms: int
     ) -> tuple[list[Item], list[Item]]:
-        """Handles a throttled batch: its ``fresh`` items had no effect, the other items count.
+        """Handles a throttled batch: its ``fresh`` items had no effect, the others were applied.
 
         The first fresh item needs a timestamp at least ``wait_ms`` later. Returns the lost items,
         which have a timestamp of the caller that is too early, and the moved items, which got a new

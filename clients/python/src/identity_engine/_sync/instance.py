@@ -45,7 +45,7 @@ class InstanceHandle(InstanceReads):
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Observed[Processed]:
-        """Processes an observation: one cycle, counted once despite retries.
+        """Processes an observation: one cycle, applied once despite retries.
 
         An observation less than 1.000 s after the previous observation changes and costs nothing.
         ``throttled`` in the result then has the time to wait, and ``data`` is the unchanged state.
