@@ -6,8 +6,8 @@ import {
 } from '#deploy/local/servers/server-record';
 
 /**
- * Kills the first running engine of a local cluster; the supervisor restarts the engine. In a
- * separate file, because no other load test code signals processes of the cluster.
+ * Kills the first running engine of a local cluster; the supervisor restarts the engine. Separate,
+ * because no other load test code signals processes of the cluster.
  */
 export function killAnEngine({ folder, processes }: ClusterPlan): ServerRecord {
   const [victim] = processes

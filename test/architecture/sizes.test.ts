@@ -12,8 +12,8 @@ const TABLES = ['services/infrastructure/grpc/engine-codec.ts'];
 const FUNCTION_LINES_MAX = 60;
 /** Minimum lines of a file with a single importer. A shorter file needs a reason. */
 const SINGLE_IMPORTER_LINES_MIN = 40;
-/** Reason why a file is not part of its importer: `Separate`, then `because` or `so that`. */
-const REASON = /\bSeparate\b.*\b(because|so that)\b/;
+/** Reason why a file is not part of its importer: `separate`, then `because` or `so that`. */
+const REASON = /\b[Ss]eparate\b.*\b(because|so that)\b/;
 const FIRST_COMMENT = /^ *(\/\*[\s\S]*?\*\/|\/\/.*(\n *\/\/.*)*)/m;
 const BANNED_NAMES = /^(utils?|helpers?|common|shared|misc|types|index)\b/;
 

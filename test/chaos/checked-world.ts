@@ -9,7 +9,6 @@ import {
   UnstoredRows,
 } from '#engine/instance/state';
 import { MODELS } from '#identity/model';
-import { MODEL_VERSION } from '#identity/state';
 import { memoryInstanceStore, memoryListingStore } from '#storage/memory/instances';
 import {
   bodyHashOf,
@@ -102,7 +101,7 @@ export class CheckedWorld {
     const version = (before.head?.version ?? 0) + 1;
     const change = changeOf(requested);
     const event = {
-      modelVersion: MODEL_VERSION,
+      modelVersion: MODELS.newest.version,
       change,
       atMs: 1_790_000_000_000 + this.#nowMs,
       answerKey,

@@ -1,14 +1,17 @@
 import { resetAnswer } from '#engine/instance/answers';
 import { reportJson } from '#engine/json';
-import { advance, MODELS } from '#identity/model';
+import { MODELS } from '#identity/model';
 import { MODE_COUNT } from '#identity/modes';
-import { newReport, readReport } from '#identity/report';
-import { createState, OFFSET, resetToDefault, resetToInitial, type State } from '#identity/state';
+import { newReport } from '#identity/report';
+import { OFFSET, type State } from '#identity/state';
 import type { DriftRow, HistoryRow } from '#storage/ports/instances';
 import type { StoredInstance } from '#test/chaos/checks/stored-instance';
 import { bodyHashOf, type Call } from '#test/chaos/load/call-log';
 
 const report = newReport();
+
+/** Model of all instances in a chaos run. */
+const { newest } = MODELS;
 
 type DriftSeen = Pick<DriftRow, 'generation' | 'cycle' | 'level' | 'isRolledBack'>;
 
@@ -43,7 +46,7 @@ export function replayProblem(basis: ReplayBasis): string | undefined {
     stored.history.filter(({ generation }) => generation === index + 1),
   );
   const replay = new Replay(basis, generations, head.model);
-  return replay.from(createState(config), 0, 0, [...basis.unknownResets], []);
+  return replay.from(newest.create(config), 0, 0, [...basis.unknownResets], []);
 }
 
 class Replay {
@@ -122,9 +125,9 @@ class Replay {
     for (const [place, row] of rows.entries()) {
       const { mode, signal, confidence, timestampMs } = row;
       const dtSeconds = (timestampMs - (beforeMs ?? timestampMs)) / 1_000;
-      advance(state, { mode, signal, confidence }, dtSeconds, state);
+      newest.advance(state, { mode, signal, confidence }, dtSeconds, state);
       beforeMs = timestampMs;
-      readReport(state, report);
+      newest.readReport(state, report);
       const { cycle } = report.snapshot;
       if (cycle !== row.cycle)
         return `row ${row.ordinal} has cycle ${row.cycle}; expected ${cycle}`;
@@ -169,8 +172,8 @@ function answerProblem(
 
 function resetBy({ requested }: Call, state: State): State {
   return requested.kind === 'reset' && requested.mode === 'initial'
-    ? resetToInitial(state)
-    : resetToDefault(state);
+    ? newest.resetToInitial(state)
+    : newest.resetToDefault(state);
 }
 
 function driftProblem(seen: readonly DriftSeen[], stored: readonly DriftRow[]): string | undefined {

@@ -1,13 +1,7 @@
 import { etagOf } from '#engine/instance/keyed-answers';
-import { advance } from '#identity/model';
-import { newReport, readReport } from '#identity/report';
-import {
-  createState,
-  MODEL_VERSION,
-  resetToInitial,
-  STRESS_STATES,
-  type State,
-} from '#identity/state';
+import { MODELS } from '#identity/model';
+import { newReport } from '#identity/report';
+import { STRESS_STATES, type State } from '#identity/state';
 import { type Floor, type HistoryRow, type InstanceHead, NO_ROWS } from '#storage/ports/instances';
 import { OBSERVATIONS } from '#storage/ports/rows';
 import {
@@ -25,6 +19,8 @@ import { checkStored } from '#test/simulation/checks/stored';
 import { ActorTables } from '#test/simulation/simulated/actor-tables';
 import { Violation } from '#test/simulation/stored/version-index';
 import { chunksOf } from '#test/storage/contracts/rows';
+
+const { newest } = MODELS;
 
 /** Instance and account of a scene. */
 export const INSTANCE = 'inst_00000000000000aa';
@@ -54,7 +50,7 @@ export class HonestScene {
   readonly #report = newReport();
 
   constructor() {
-    this.#state = createState(CREATE);
+    this.#state = newest.create(CREATE);
     const create = this.#do({ ...CREATE, kind: 'create' });
     this.#name = nameOf(create.id);
     this.head = this.#headNow();
@@ -66,13 +62,13 @@ export class HonestScene {
     const contextJson = JSON.stringify({ mark: markOf(call.id, 0) });
     const seen = { mode: 2, signal: 0.7, confidence: 1, contextJson, timestampMs };
     const last = this.rows.findLast(({ generation }) => generation === this.#generation);
-    advance(
+    newest.advance(
       this.#state,
       seen,
       (timestampMs - (last?.timestampMs ?? timestampMs)) / 1_000,
       this.#state,
     );
-    readReport(this.#state, this.#report);
+    newest.readReport(this.#state, this.#report);
     const { cycle } = this.#report.snapshot;
     const ordinal = this.rows.length + 1;
     this.rows.push({ ...seen, ordinal, generation: this.#generation, cycle });
@@ -80,7 +76,7 @@ export class HonestScene {
   }
 
   reset(): Call {
-    this.#state = resetToInitial(this.#state);
+    this.#state = newest.resetToInitial(this.#state);
     this.#generation += 1;
     return this.#do({ kind: 'reset', mode: 'initial' });
   }
@@ -200,7 +196,7 @@ export class HonestScene {
   }
 
   #seenNow(): Seen {
-    readReport(this.#state, this.#report);
+    newest.readReport(this.#state, this.#report);
     const { cycle, energy, stressLevel } = this.#report.snapshot;
     const shown = Math.round(energy * 1e6) / 1e6;
     const vitals = vitalsText(cycle, shown, STRESS_STATES[stressLevel] ?? '');
@@ -226,7 +222,7 @@ export class HonestScene {
       newestHistory: { after: this.rows.length, rows: '' },
       newestDrift: NO_ROWS,
       ...(this.#floor === undefined ? {} : { floor: this.#floor }),
-      modelVersion: MODEL_VERSION,
+      modelVersion: newest.version,
       model: this.#state.slice(),
       recentCalls: [],
     };

@@ -1,16 +1,13 @@
-import { advance } from '#identity/model';
-import { newReport, readReport } from '#identity/report';
-import {
-  createState,
-  resetToDefault,
-  resetToInitial,
-  STRESS_STATES,
-  type State,
-} from '#identity/state';
+import { MODELS } from '#identity/model';
+import { newReport } from '#identity/report';
+import { STRESS_STATES, type State } from '#identity/state';
 import { type HistoryRow, type InstanceHead, unpackedState } from '#storage/ports/instances';
 import { type Requested, vitalsText } from '#test/simulation/checks/history';
 
 const report = newReport();
+
+/** Model of all simulated instances. */
+const { newest } = MODELS;
 
 /** Mode of an applied reset; `either` if unknown. */
 export type ResetMode = 'initial' | 'default' | 'either';
@@ -42,10 +39,10 @@ export function isReplayed(
     if (!runs(state, generations[generation] ?? [], answered, beforeMs)) return false;
     if (generation + 1 === head.generation) return isSame(state, head.model);
     const mode = resets[generation] ?? 'either';
-    if (mode !== 'default' && replay(resetToInitial(state), generation + 1)) return true;
-    return mode !== 'initial' && replay(resetToDefault(state), generation + 1);
+    if (mode !== 'default' && replay(newest.resetToInitial(state), generation + 1)) return true;
+    return mode !== 'initial' && replay(newest.resetToDefault(state), generation + 1);
   };
-  if (floor === undefined) return replay(createState(create), 0);
+  if (floor === undefined) return replay(newest.create(create), 0);
   // The floor has no start state if the mode of a reset before the floor is unknown.
   return floor.state === undefined || replay(unpackedState(floor.state), first);
 }
@@ -60,7 +57,7 @@ function runs(
   let beforeMs = startMs;
   for (const { mode, signal, confidence, timestampMs, contextJson } of rows) {
     const dtSeconds = (timestampMs - (beforeMs ?? timestampMs)) / 1_000;
-    advance(state, { mode, signal, confidence }, dtSeconds, state);
+    newest.advance(state, { mode, signal, confidence }, dtSeconds, state);
     beforeMs = timestampMs;
     const expected = answered.get(JSON.parse(contextJson).mark);
     if (expected !== undefined && expected !== vitalsIn(state)) return false;
@@ -70,7 +67,7 @@ function runs(
 
 /** Cycle, energy and stress state, formatted as in answers. */
 function vitalsIn(state: State): string {
-  readReport(state, report);
+  newest.readReport(state, report);
   const { cycle, energy, stressLevel } = report.snapshot;
   return vitalsText(cycle, Math.round(energy * 1e6) / 1e6, STRESS_STATES[stressLevel] ?? '?');
 }

@@ -1,6 +1,6 @@
 /**
- * Parts of each runbook entry, inlined from docs/runbook.md. Only the build of the cluster page
- * defines this constant, so this code has its own file.
+ * Parts of each runbook entry, inlined from docs/runbook.md. Separate, because only
+ * the build of the cluster page defines this constant.
  */
 declare const RUNBOOK: Readonly<
   Record<string, readonly (readonly [title: string, text: string])[]>
