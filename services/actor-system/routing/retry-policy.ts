@@ -86,14 +86,14 @@ export function pauseMsOf(
   call: Pauses,
   { pauseMs }: Pick<RoutingPolicy<never, never>, 'pauseMs'>,
   isHinted: boolean,
-  random: number,
+  random: () => number,
 ): number {
   call.hasRedirected = isHinted && !call.hasRedirected;
   if (call.hasRedirected) return 0;
   const ceilingMs = Math.min(pauseMs.most, pauseMs.first * 2 ** call.pauses);
   call.pauses += 1;
   // Half of the pause is random (jitter): calls are spread, and every pause is above zero.
-  return (ceilingMs * (1 + random)) / 2;
+  return (ceilingMs * (1 + random())) / 2;
 }
 
 /** Copy of `fault` for a call whose earlier attempt may have taken effect. */

@@ -238,7 +238,7 @@ class RoutedService<Call, Answer> implements AsyncDisposable {
     const { shard } = retry;
     const named = fault?.owner?.incarnation;
     const isHinted = named !== undefined && routes.ownerOf(shard)?.incarnation === named;
-    const pauseMs = pauseMsOf(retry, this.#policy, isHinted, random());
+    const pauseMs = pauseMsOf(retry, this.#policy, isHinted, random);
     if (pauseMs === 0) return;
     const address = routes.ownerOf(shard)?.address;
     if (address !== undefined) this.#peers.watch(address);
