@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import type { Account, ApiKeyRecord } from '#accounts/account';
 import { composeEngine } from '#engine/engine-node';
-import type { EngineClient, EngineCommand } from '#grpc/engine-messages';
-import { MODEL_VERSION } from '#identity/state';
+import type { EngineCall, EngineClient, EngineCommand } from '#grpc/engine-messages';
+import { MODEL_1_0, MODEL_1_1 } from '#identity/model';
 import type { Clock } from '#stdlib/clock';
 import { memoryJournal } from '#storage/memory/meters';
 import { createMetrics } from '#telemetry/metrics';
@@ -32,7 +32,7 @@ export const ACCOUNT: Account = {
   plan: 'enterprise',
   status: 'suspended',
   limits: { requestsPerMinute: 7, cyclesPerMonth: 8, instances: 9 },
-  modelVersion: MODEL_VERSION,
+  modelVersion: MODEL_1_0.version,
   planChange: {
     plan: 'free',
     limits: { requestsPerMinute: 10, cyclesPerMonth: 10_000, instances: 1_000 },
@@ -80,8 +80,15 @@ export async function source(): Promise<Cluster> {
   const clock = new ManualClock(START_MS);
   await using engine = engineOn(cluster, clock);
   const ask = askerOf(engine);
-  for (const id of Object.values(IDS)) await ask(id, id === IDS.drifting ? ANCHORED : CREATE);
-  for (let n = 1; n <= 60; n += 1) await ask(IDS.drifting, pushed(n));
+  // One instance keeps model 1.0, one changes to model 1.1, and two start with model 1.1.
+  const ofFirst = [IDS.reset, IDS.drifting] as readonly string[];
+  for (const id of Object.values(IDS)) {
+    const modelVersion = ofFirst.includes(id) ? MODEL_1_0.version : undefined;
+    await ask(id, id === IDS.drifting ? ANCHORED : CREATE, { modelVersion });
+  }
+  for (let n = 1; n <= 60; n += 1) {
+    await ask(IDS.drifting, pushed(n), n === 31 ? { modelVersion: MODEL_1_1.version } : {});
+  }
   await ask(IDS.drifting, { kind: 'rename', name: 'Näme\u0007', description: undefined });
   for (const [index, mode] of (['initial', 'default', 'initial'] as const).entries()) {
     const timestampMs = START_MS + 10_000 * (index + 1);
@@ -111,9 +118,13 @@ export function engineOn(
 /** Calls an engine as the account does. */
 export function askerOf(engine: EngineClient) {
   let lastCallId = 0;
-  return async (instanceId: string, command: EngineCommand) => {
+  return async (
+    instanceId: string,
+    command: EngineCommand,
+    chosen: Pick<EngineCall, 'modelVersion'> = {},
+  ) => {
     lastCallId += 1;
-    return await engine.ask(callOf(command, { instanceId, callId: lastCallId }));
+    return await engine.ask(callOf(command, { instanceId, callId: lastCallId, ...chosen }));
   };
 }
 
