@@ -31,13 +31,14 @@ architecture('every import follows the map of layers', () => {
       assert.not.match(target, /^\.\.?\//, `${file}: import ${target} by a name with #`);
       const other = layerNamed(target);
       if (other === undefined || other === layer) continue;
-      if (other === 'config') assert.match(file, ROOT_IMPORTERS, `${file}: only startup reads it`);
+      if (other === 'config')
+        assert.match(file, ROOT_IMPORTERS, `${file}: only startup may import config`);
       else assert.ok(allowed.includes(other), `${file}: ${layer} may not import ${other}`);
     }
   }
 });
 
-architecture('adapters are imported only by ports.ts and by the stores of their kind', () => {
+architecture('adapters are imported only by startup and by adapters of the same technology', () => {
   const adapter =
     /^#storage\/(memory|sqlite|cassandra)\/|^#bus\/(in-process|nats)-bus|^#billing\/(stripe|local)-provider/;
   for (const file of SERVICES.filter(
@@ -48,18 +49,21 @@ architecture('adapters are imported only by ports.ts and by the stores of their 
   }
 });
 
-architecture('every vendor package and every restricted call has one place', () => {
-  for (const file of SERVICES) {
-    for (const target of importsOf(file)) {
-      for (const [vendor, home] of Object.entries(VENDORS)) {
-        if (target.startsWith(vendor)) assert.match(file, home, `${file}: import of ${vendor}`);
+architecture(
+  'vendor packages and restricted calls occur only in the files that map.ts lists',
+  () => {
+    for (const file of SERVICES) {
+      for (const target of importsOf(file)) {
+        for (const [vendor, home] of Object.entries(VENDORS)) {
+          if (target.startsWith(vendor)) assert.match(file, home, `${file}: import of ${vendor}`);
+        }
+      }
+      for (const [what, { word, home }] of Object.entries(RESTRICTED)) {
+        if (word.test(sourceOf(file))) assert.match(file, home, `${file} must not contain ${what}`);
       }
     }
-    for (const [what, { word, home }] of Object.entries(RESTRICTED)) {
-      if (word.test(sourceOf(file))) assert.match(file, home, `${file} must not contain ${what}`);
-    }
-  }
-});
+  },
+);
 
 architecture(
   'the pure layers receive time and randomness as values and do no input or output',
@@ -85,7 +89,7 @@ architecture('the pure decision functions of the cluster import no bus, clock or
 architecture('the edge opens no outgoing connections', () => {
   const outgoing = /\bfetch\(|node:https|\bundici\b|http\.request|net\.connect/;
   for (const file of SERVICES.filter((name) => name.startsWith('services/programs/edge/'))) {
-    assert.not.match(sourceOf(file), outgoing, `${file} opens a connection (attacks, API7)`);
+    assert.not.match(sourceOf(file), outgoing, `${file} opens a connection (threat model, API7)`);
   }
 });
 

@@ -104,7 +104,7 @@ sessions('ends if the password has changed or the user differs', () => {
   assert.is(worthOf(SESSION, { ...USER, id: 'usr_fedcba9876543210' }, 1), 'over');
 });
 
-sessions('without the second factor may only enter it, for five minutes', () => {
+sessions('that lacks the second factor accepts only this factor, for five minutes', () => {
   const secondFactor = { state: 'active', sealedSecret: 's', lastStep: 0 } as const;
   const user = { ...USER, secondFactor };
   assert.is(worthOf(SESSION, user, 5 * MINUTE_MS - 1), 'second_factor');
@@ -114,7 +114,7 @@ sessions('without the second factor may only enter it, for five minutes', () => 
   assert.is(worthOf(SESSION, pending, 6 * MINUTE_MS), 'full');
 });
 
-sessions('stores the ten newest browsers of its user', () => {
+sessions('adds its browser to the ten newest browsers of its user', () => {
   const digests = Array.from({ length: 12 }, (_, at) => `${at}`);
   const user = digests.reduce(withDevice, USER);
   assert.equal(user.deviceDigests, digests.slice(2));

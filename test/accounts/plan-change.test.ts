@@ -18,9 +18,9 @@ const FREE: Account = {
 const PRO = { plan: 'pro', limits: limitsOf({ plan: 'pro' }) } as const;
 const LATER = { plan: 'indie', limits: limitsOf({ plan: 'indie' }), atMs: AT_MS } as const;
 
-const change = suite('an account with a scheduled plan change');
+const change = suite('an account at a given time');
 
-change('has the earlier plan until the scheduled time, and then the later plan', () => {
+change('has the earlier plan until a scheduled plan change, and then the later plan', () => {
   const account = withPlan(FREE, { ...PRO, later: LATER });
   assert.is(accountAt(account, AT_MS - 1), account);
   const { plan, limits } = LATER;
@@ -35,7 +35,7 @@ change('drops the scheduled change when it gets another plan', () => {
   assert.is(accountAt(withPlan(scheduled, PRO), AT_MS).plan, 'pro');
 });
 
-change('keeps a plan set by a release without scheduled changes', () => {
+change('ignores the scheduled change if an older release has set another plan', () => {
   const scheduled = withPlan(FREE, { ...PRO, later: LATER });
   const given = { plan: 'enterprise', limits: { ...PRO.limits, instances: 5 } } as const;
   const expected = { ...FREE, ...given };

@@ -20,7 +20,7 @@ month('ends correctly in December and in a leap-year February', () => {
   assert.is(monthEndOf(Date.UTC(2028, 1, 29)), Date.UTC(2028, 2, 1));
 });
 
-month('has the same end for all its times, and the end is later than all', () => {
+month('has one end for all its times, and the end is later than each time', () => {
   const time = fc.integer({ min: 0, max: Date.UTC(2100, 0) });
   fc.assert(
     fc.property(time, (atMs) => {
@@ -69,7 +69,7 @@ announced('follows a stepped wall clock, and is never in the past', () => {
   );
 });
 
-announced('moves before it is past if the wall clock runs slightly ahead', () => {
+announced('moves to a later second before it passes if the wall clock runs slightly ahead', () => {
   const last = { wallMs: 1_060_003, monotonicMs: WINDOW_MS - 1 };
   assert.is(resetOfRunningWindow(resetOfNewWindow(1_000_000), WINDOW_MS, last), 1_061);
 });
@@ -92,7 +92,7 @@ plan('has its own limits if it is enterprise, with a million instances by defaul
 
 const key = suite('the end of a key');
 
-key('is its expiry, never, or minus infinity if the key is revoked', () => {
+key('is the expiry, infinity without an expiry, or minus infinity if the key is revoked', () => {
   const made = { id: 'key_1', digest: '', scope: 'full', createdAtMs: 5 } as const;
   assert.is(keyEndsAtMs(made), Number.POSITIVE_INFINITY);
   assert.is(keyEndsAtMs({ ...made, expiresAtMs: 7 }), 7);

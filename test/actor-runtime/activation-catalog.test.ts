@@ -32,7 +32,7 @@ shard('are stored separately from other shards and dropped separately', async ()
   assert.is(host.residency.actors, 1);
 });
 
-shard('count as busy while an actor loads, has a turn or has waiting calls', async () => {
+shard('are busy while they load, have a turn or have waiting calls', async () => {
   const { host } = newScene();
   const gate = Promise.withResolvers<void>();
   const first = host.ask('1a', tallyCall({ add: 1, wait: gate.promise }));
@@ -116,7 +116,7 @@ async function overfull(kind: TallyKind) {
   return { clock, ids, host };
 }
 
-last('is evicted only as far as the byte budget requires', async () => {
+last('is evicted only if the byte budget requires the eviction', async () => {
   const kind = new TallyKind();
   kind.parting = 3;
   const { clock, host } = await overfull(kind);
@@ -127,7 +127,7 @@ last('is evicted only as far as the byte budget requires', async () => {
 });
 
 last(
-  'is asked for its closing record only as the budget requires, while the store hangs',
+  'commits its closing record only if the byte budget requires it, while the store hangs',
   async () => {
     const kind = new TallyKind();
     kind.parting = 3;
@@ -247,9 +247,9 @@ recovered('keeps the records and reports corruption when a version is missing', 
   assert.equal([bugs.length, taken.length, host.residency.actors], [1, 0, 0]);
 });
 
-const full = suite('when the recovered tail is full');
+const full = suite('when the tail is full');
 
-full('every call is refused at once until part of the tail is stored', async () => {
+full('every call is refused immediately until part of the tail is stored', async () => {
   const { host, clock } = newScene();
   const ids = Array.from({ length: 100 }, (_, i) => `1-${i}`);
   for (const id of ids) await host.ask(id, tallyCall({ callId: 0, add: 1 }));

@@ -79,7 +79,7 @@ read('is answered from memory under the lease, and waits for an append otherwise
   assert.is(journal.groups.length, 2);
 });
 
-read('calls an actor in memory like any other caller', async () => {
+read('can be a call to an actor in memory, with a turn like any other call', async () => {
   const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
   await host.ask('a', tallyCall({ add: 5 }));
   const answer = await host.askResident('a', tallyCall({ add: 1 }));
@@ -88,7 +88,7 @@ read('calls an actor in memory like any other caller', async () => {
 
 const eager = suite('an actor that is activated eagerly');
 
-eager('counts with its size, and is evicted at once if it has no state', async () => {
+eager('is included in the memory use, and is evicted immediately if it has no state', async () => {
   const kind = new TallyKind();
   kind.stored.set('a', { sum: 1, version: 1, recentCalls: [] });
   const { host } = hostOf(kind, new ManualClock(), memoryJournal());
@@ -98,7 +98,7 @@ eager('counts with its size, and is evicted at once if it has no state', async (
   assert.equal([actors, bytes, unflushedRecords], [1, kind.sizeOf(), 0]);
 });
 
-eager('recognises the calls that its head names for 20 s', async () => {
+eager('recognises the recent calls in its head for 20 s', async () => {
   const [kind, clock] = [new TallyKind(), new ManualClock()];
   const recentCalls = [{ callId: 7, version: 1, atMs: clock.wallMs() }];
   kind.stored.set('a', { sum: 1, version: 1, recentCalls });
@@ -158,9 +158,9 @@ unnamed('takes no slot among the remembered calls', async () => {
   assert.is((await host.ask('a', tallyCall())).sum, RECENT_CALLS_MAX + more);
 });
 
-const late = suite('an answer that its turn awaits');
+const late = suite('the answer to a call');
 
-late('is sent only when the records that it committed are durable', async () => {
+late('of an asynchronous turn is sent only when the records of the turn are durable', async () => {
   const journal = new SlowJournal();
   const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
   const call = tallyCall({ add: 1, wait: Promise.resolve() });
@@ -173,25 +173,28 @@ late('is sent only when the records that it committed are durable', async () => 
 });
 
 for (const [how, wait] of [
-  ['at once', undefined],
-  ['later', Promise.resolve()],
+  ['synchronously', undefined],
+  ['asynchronously', Promise.resolve()],
 ] as const) {
-  late(`becomes a refusal without effect, given ${how}, when the journal ends first`, async () => {
-    const journal = new SlowJournal();
-    const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
-    const commit = refusalOf(() => host.ask('a', tallyCall({ add: 1 })));
-    await turnOfEvents();
-    const fields = wait === undefined ? { refuse: true } : { refuse: true, wait };
-    const refusal = refusalOf(() => host.ask('a', tallyCall(fields)));
-    await turnOfEvents();
-    await journal.fail();
-    const { code, isOutcomeUnknown } = (await refusal) as Fault;
-    assert.equal([code, isOutcomeUnknown], ['service_unavailable', false]);
-    assert.ok(((await commit) as Fault).isOutcomeUnknown);
-  });
+  late(
+    `fails without effect if the journal ends before a refusal thrown ${how} is sent`,
+    async () => {
+      const journal = new SlowJournal();
+      const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
+      const commit = refusalOf(() => host.ask('a', tallyCall({ add: 1 })));
+      await turnOfEvents();
+      const fields = wait === undefined ? { refuse: true } : { refuse: true, wait };
+      const refusal = refusalOf(() => host.ask('a', tallyCall(fields)));
+      await turnOfEvents();
+      await journal.fail();
+      const { code, isOutcomeUnknown } = (await refusal) as Fault;
+      assert.equal([code, isOutcomeUnknown], ['service_unavailable', false]);
+      assert.ok(((await commit) as Fault).isOutcomeUnknown);
+    },
+  );
 }
 
-late('keeps its turn until exactly its deadline', async () => {
+late('is given at exactly the deadline of the call, and refused after the deadline', async () => {
   const clock = new ManualClock();
   const { host } = hostOf(new TallyKind(), clock, memoryJournal());
   await host.ask('a', tallyCall({ add: 1 }));
@@ -235,7 +238,7 @@ bugs('is reported if it is not a `Fault`, and only then', async () => {
 
 const times = suite('the waiting times of calls');
 
-times('are reported in seconds: loading the actor, and earlier turns', async () => {
+times('are reported in seconds, for the load of the actor and for earlier turns', async () => {
   const [clock, kind] = [new ManualClock(), new TallyKind()];
   const loaded = Promise.withResolvers<void>();
   const activate = kind.activate.bind(kind);

@@ -25,7 +25,7 @@ memory('a dirty actor is stored after two minutes and not earlier', async () => 
   assert.is(host.residency.unflushedRecords, 0);
 });
 
-memory('an undurable state is never stored', async () => {
+memory('a state that is not durable is never stored', async () => {
   const clock = new ManualClock();
   const kind = new TallyKind();
   const journal = new SlowJournal();

@@ -17,7 +17,9 @@ function slowHost() {
   return { journal, host: hostOf(new TallyKind(), new ManualClock(), journal).host };
 }
 
-const idle = suite('when an actor is in memory, idle, and its journal is durable at once');
+const idle = suite(
+  'when an actor is idle in memory, and its journal makes records durable immediately',
+);
 
 idle('a call is answered synchronously', async () => {
   const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
@@ -49,14 +51,14 @@ busy('calls get their turns one at a time, in order of arrival', async () => {
   assert.equal(await answers, [1, 11, 111]);
 });
 
-busy('other actors are not delayed by its calls', async () => {
+busy('its calls do not delay other actors', async () => {
   const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
   const held = host.ask('a', tallyCall({ add: 1, wait: new Promise(() => undefined) }));
   assert.is((await host.ask('b', tallyCall({ add: 7 }))).sum, 7);
   assert.is(await stateOf(Promise.resolve(held)), 'pending');
 });
 
-busy('a full mailbox refuses a call at once, without effect', async () => {
+busy('a full mailbox refuses a call immediately, without effect', async () => {
   const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
   const gate = Promise.withResolvers<void>();
   const first = host.ask('a', tallyCall({ add: 1, wait: gate.promise }));
@@ -97,17 +99,26 @@ durable('an answer is deferred until its group is durable', async () => {
   assert.is((await answer).sum, 1);
 });
 
-durable('a record holds the author, the event, the time and the call id', async () => {
-  const journal = new SlowJournal();
-  const clock = new ManualClock();
-  const { host } = hostOf(new TallyKind(), clock, journal);
-  const answer = host.ask('a', tallyCall({ callId: 77, add: 5 }));
-  await turnOfEvents();
-  const fields = { actor: 'instance', actorId: 'a', version: 1, callId: 77, atMs: clock.wallMs() };
-  assert.equal(journal.groups, [[{ ...fields, event: 5 }]]);
-  await journal.succeed();
-  await answer;
-});
+durable(
+  'a record contains the actor, the version, the call id, the time and the event',
+  async () => {
+    const journal = new SlowJournal();
+    const clock = new ManualClock();
+    const { host } = hostOf(new TallyKind(), clock, journal);
+    const answer = host.ask('a', tallyCall({ callId: 77, add: 5 }));
+    await turnOfEvents();
+    const fields = {
+      actor: 'instance',
+      actorId: 'a',
+      version: 1,
+      callId: 77,
+      atMs: clock.wallMs(),
+    };
+    assert.equal(journal.groups, [[{ ...fields, event: 5 }]]);
+    await journal.succeed();
+    await answer;
+  },
+);
 
 durable('the next turn does not wait, and records gather into one group', async () => {
   const { journal, host } = slowHost();
@@ -174,7 +185,7 @@ durable('an answer does not wait for later groups', async () => {
   assert.is((await second).sum, 2);
 });
 
-durable('the end of the journal refuses deferred answers and every later call', async () => {
+durable('deferred answers and all later calls are refused when the journal ends', async () => {
   const { journal, host } = slowHost();
   const held = refusalOf(() => host.ask('a', tallyCall({ add: 1 })));
   await turnOfEvents();
@@ -210,7 +221,7 @@ durable('a side effect runs after the record is durable and before the answer', 
 
 const retried = suite('when a call is repeated');
 
-retried('it is committed once and answered twice', async () => {
+retried('the call is committed once and answered twice', async () => {
   const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
   const call = tallyCall({ add: 5 });
   assert.equal(await host.ask('a', call), { sum: 5, version: 1, again: false });
@@ -242,7 +253,7 @@ retried('a refused call leaves no record and no call id', async () => {
   });
 });
 
-retried('its id is forgotten after 20 s', async () => {
+retried('the call id is forgotten after 20 s', async () => {
   const clock = new ManualClock();
   const { host } = hostOf(new TallyKind(), clock, memoryJournal());
   const call = tallyCall({ add: 5 });

@@ -12,7 +12,7 @@ import { type Tally, TallyKind, tallyCall } from '#test/support/tally-actor';
 
 const IDLE_AGE_MS = 60_000;
 
-/** Tallies whose size is their unstored records, and whose sum can pin them in memory. */
+/** Kind of tallies whose size depends on their unstored records. */
 class WeighedKind extends TallyKind {
   /** A tally with this sum is pinned in memory. */
   pinnedSum: number | undefined;
@@ -26,7 +26,7 @@ class WeighedKind extends TallyKind {
   }
 }
 
-/** A host with memory for `room` tallies, and what the host reports about its memory. */
+/** A host with memory for `room` tallies. `reported` collects its reports about memory. */
 function newScene({ room = 1_000_000, kind = new WeighedKind() } = {}) {
   const clock = new ManualClock();
   const bugs: unknown[] = [];
@@ -46,7 +46,7 @@ function newScene({ room = 1_000_000, kind = new WeighedKind() } = {}) {
     host,
     bugs,
     reported,
-    /** Loads stored tallies of this sum into memory, by a call without a change. */
+    /** Stores tallies with this sum, and loads them into memory by calls that change nothing. */
     async load(ids: readonly string[], sum = 1) {
       for (const id of ids) kind.stored.set(id, { sum, version: 1, recentCalls: [] });
       await Promise.all(ids.map((id) => host.ask(id, tallyCall())));
@@ -86,7 +86,7 @@ used('stays while it has a turn, however long the turn takes', async () => {
   assert.is(kind.activations, 1);
 });
 
-used('has a smaller size once it is stored', async () => {
+used('has a smaller size after it is stored', async () => {
   const { host } = newScene();
   for (let i = 0; i < 3; i += 1) await host.ask('1a', tallyCall({ add: 1 }));
   assert.is(host.residency.bytes, 1_030);
@@ -102,7 +102,7 @@ used('is evicted even if its kind has no closing record', async () => {
   assert.equal([host.residency.actors, bugs], [0, []]);
 });
 
-used('gives the closing record of its kind the time of eviction', async () => {
+used('gets a closing record with the time of eviction from its kind', async () => {
   const { clock, kind, load, seconds } = newScene();
   const times: unknown[] = [];
   kind.closing = (...[, now]: unknown[]) => void times.push(now);
@@ -127,7 +127,7 @@ crowded(
   },
 );
 
-crowded('actors whose calls were retried are evicted 20 s after those calls', async () => {
+crowded('actors whose calls may be retried are evicted 20 s after the last call', async () => {
   const { host, load, isHere, seconds } = newScene({ room: 48 });
   await host.ask('1a', tallyCall({ add: 1 }));
   await seconds(10);
@@ -179,28 +179,31 @@ shard('has its actors commit their closing records while another actor is loadin
   assert.is((await loading).sum, 1);
 });
 
-shard('has each actor once after it reopens, even if an earlier load ends late', async () => {
-  const { kind, host } = newScene();
-  const activate = kind.activate.bind(kind);
-  const slow = Promise.withResolvers<void>();
-  kind.activate = async (id) => {
-    if (kind.activations === 0) {
-      kind.activations += 1;
-      await slow.promise;
-    }
-    return await activate(id);
-  };
-  const first = Promise.resolve(host.ask('1a', tallyCall({ add: 1 })));
-  first.catch(() => undefined);
-  host.dropShard(1);
-  assert.is((await host.ask('1a', tallyCall({ add: 1 }))).sum, 1);
-  slow.resolve();
-  await turnOfEvents();
-  assert.is((await host.ask('1a', tallyCall({ add: 1 }))).sum, 2);
-  assert.is(host.residency.actors, 1);
-});
+shard(
+  'has one activation per actor after it reopens, even if an earlier load ends late',
+  async () => {
+    const { kind, host } = newScene();
+    const activate = kind.activate.bind(kind);
+    const slow = Promise.withResolvers<void>();
+    kind.activate = async (id) => {
+      if (kind.activations === 0) {
+        kind.activations += 1;
+        await slow.promise;
+      }
+      return await activate(id);
+    };
+    const first = Promise.resolve(host.ask('1a', tallyCall({ add: 1 })));
+    first.catch(() => undefined);
+    host.dropShard(1);
+    assert.is((await host.ask('1a', tallyCall({ add: 1 }))).sum, 1);
+    slow.resolve();
+    await turnOfEvents();
+    assert.is((await host.ask('1a', tallyCall({ add: 1 }))).sum, 2);
+    assert.is(host.residency.actors, 1);
+  },
+);
 
-const reports = suite('the content of memory');
+const reports = suite('the memory use of a host');
 
 reports('is reported every second, until the host ends', async () => {
   for (const end of ['abandoned', 'closed'] as const) {

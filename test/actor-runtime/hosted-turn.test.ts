@@ -21,36 +21,39 @@ async function newScene() {
 
 const reads = suite('an answer that adds no record');
 
-reads('is sent from memory at once under the read lease', async () => {
+reads('is sent from memory immediately under the read lease', async () => {
   const { host } = await newScene();
   assert.equal(host.ask('a', tallyCall()), { sum: 1, version: 1, again: false });
   assert.throws(() => host.ask('a', tallyCall({ refuse: true })), /refused/);
 });
 
-reads('waits for a later append without the lease, even for refusals and replays', async () => {
-  const { clock, journal, host } = await newScene();
-  const kept = tallyCall({ add: 5 });
-  const done = Promise.resolve(host.ask('a', kept));
-  await journal.succeed();
-  await done;
-  clock.advance(LEASE_MS);
-  const answers = [
-    Promise.resolve(host.ask('a', tallyCall())),
-    refusalOf(() => host.ask('a', tallyCall({ refuse: true }))),
-    Promise.resolve(host.ask('a', kept)),
-    Promise.resolve(host.ask('absent', tallyCall())),
-  ];
-  for (const answer of answers) assert.is(await stateOf(answer as Promise<unknown>), 'pending');
-  await journal.succeed();
-  await turnOfEvents();
-  await journal.succeed();
-  const [read, refusal, replay] = await Promise.all(
-    answers as [Promise<{ sum: number }>, Promise<Error>, Promise<{ again: boolean }>],
-  );
-  assert.is(read.sum, 6);
-  assert.match(refusal.message, /refused/);
-  assert.ok(replay.again);
-});
+reads(
+  'waits for a new append without the read lease, even if it is a refusal or a replay',
+  async () => {
+    const { clock, journal, host } = await newScene();
+    const kept = tallyCall({ add: 5 });
+    const done = Promise.resolve(host.ask('a', kept));
+    await journal.succeed();
+    await done;
+    clock.advance(LEASE_MS);
+    const answers = [
+      Promise.resolve(host.ask('a', tallyCall())),
+      refusalOf(() => host.ask('a', tallyCall({ refuse: true }))),
+      Promise.resolve(host.ask('a', kept)),
+      Promise.resolve(host.ask('absent', tallyCall())),
+    ];
+    for (const answer of answers) assert.is(await stateOf(answer as Promise<unknown>), 'pending');
+    await journal.succeed();
+    await turnOfEvents();
+    await journal.succeed();
+    const [read, refusal, replay] = await Promise.all(
+      answers as [Promise<{ sum: number }>, Promise<Error>, Promise<{ again: boolean }>],
+    );
+    assert.is(read.sum, 6);
+    assert.match(refusal.message, /refused/);
+    assert.ok(replay.again);
+  },
+);
 
 const commits = suite('an answer that adds a record');
 
@@ -92,28 +95,31 @@ rests('needs the read lease despite its own commit', async () => {
   assert.is((await answer).sum, 5);
 });
 
-const held = suite('while the appends of the only writer fail');
+const held = suite('while the journal of an only writer refuses appends');
 
-held('answers that need durability are refused at once, and others are sent', async () => {
-  const journal = new OnlyJournal();
-  const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
-  const first = host.ask('a', tallyCall({ add: 1 }));
-  await turnOfEvents();
-  await journal.succeed();
-  await first;
-  const underWay = Promise.resolve(host.ask('a', tallyCall({ add: 2 })));
-  await turnOfEvents();
-  journal.refused = new Fault('service_unavailable', 'the file cannot be written');
-  const refused = [tallyCall(), tallyCall({ refuse: true }), tallyCall({ dependOn: 2 })];
-  for (const call of refused) {
-    assert.is(await refusalOf(async () => await host.ask('a', call)), journal.refused);
-  }
-  const early = host.ask('a', tallyCall({ dependOn: 1 }));
-  assert.equal(early, { sum: 3, version: 2, again: false });
-  journal.refused = undefined;
-  await journal.succeed();
-  assert.is((await underWay).sum, 3);
-});
+held(
+  'answers that need an append are refused immediately, and other answers are sent',
+  async () => {
+    const journal = new OnlyJournal();
+    const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
+    const first = host.ask('a', tallyCall({ add: 1 }));
+    await turnOfEvents();
+    await journal.succeed();
+    await first;
+    const underWay = Promise.resolve(host.ask('a', tallyCall({ add: 2 })));
+    await turnOfEvents();
+    journal.refused = new Fault('service_unavailable', 'the file cannot be written');
+    const refused = [tallyCall(), tallyCall({ refuse: true }), tallyCall({ dependOn: 2 })];
+    for (const call of refused) {
+      assert.is(await refusalOf(async () => await host.ask('a', call)), journal.refused);
+    }
+    const early = host.ask('a', tallyCall({ dependOn: 1 }));
+    assert.equal(early, { sum: 3, version: 2, again: false });
+    journal.refused = undefined;
+    await journal.succeed();
+    assert.is((await underWay).sum, 3);
+  },
+);
 
 const effects = suite('a turn whose side effect fails after the commit');
 

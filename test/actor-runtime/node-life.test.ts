@@ -60,7 +60,7 @@ between(
   },
 );
 
-between('reports a bug and has no incarnation if its next journal is another node’s', async () => {
+between('reports a bug and has no incarnation if another node began its next journal', async () => {
   const cluster = new TallyCluster();
   const node = await nodeOf(cluster);
   await cluster.stored.begin('life-2', 'x:1');
@@ -142,7 +142,7 @@ between(
 
 const drained = suite('a node that is drained');
 
-drained('refuses when there is no other node, and keeps its shards', async () => {
+drained('refuses the drain if there is no other node, and keeps its shards', async () => {
   const cluster = new TallyCluster();
   const node = await nodeOf(cluster);
   assert.is(((await refusalOf(() => node.drain())) as Fault).code, 'conflict');
@@ -186,7 +186,7 @@ drained('does not rejoin when other nodes then end its incarnation', async () =>
 
 const other = suite('a call for a shard that another node owns');
 
-other('is refused with the owner and the address of the owner', async () => {
+other('is refused with the address of the owner', async () => {
   const cluster = new TallyCluster();
   const node = await nodeOf(cluster);
   await nodeOf(cluster, 'b');

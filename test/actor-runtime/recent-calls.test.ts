@@ -10,7 +10,7 @@ const WALL_MS = Date.UTC(2026, 0, 15, 12);
 /** Number of calls of a long-lived actor, which remembers at most 20 s of calls. */
 const CALLS = 100_000;
 
-/** Calls that another process restores from an actor's list, `laterMs` later by its own clock. */
+/** Calls that another process restores from an actor's list. Its clock is `laterMs` ahead. */
 function restored(known: RecentCalls, atMs: number, laterMs: number): RecentCalls {
   const list = known.list({ monotonicMs: atMs, wallMs: WALL_MS + atMs });
   const calls = new RecentCalls();
@@ -90,7 +90,7 @@ full('accepts no further call until some calls expire', () => {
   calls.assertRoom();
 });
 
-const elsewhere = suite('calls that were committed elsewhere');
+const elsewhere = suite('calls that another process committed');
 
 elsewhere('are recognised for 20 s from their arrival', () => {
   const known = new RecentCalls();
@@ -123,7 +123,7 @@ elsewhere(
   },
 );
 
-elsewhere('leave room for new calls, however many a long tail contains', () => {
+elsewhere('leave room for new calls, however many calls a long tail contains', () => {
   const calls = new RecentCalls();
   const everyTen = Array.from({ length: 12_000 }, (_, i) => ({
     callId: i + 1,

@@ -26,7 +26,11 @@ room('wait until the tail has room, and so do the calls of their actor', async (
   kind.unstoredBytes = 100;
   host.activateEagerly('1a');
   await turnOfEvents();
-  assert.is(kind.activations, 1, 'are not even read in the background while there is no room');
+  assert.is(
+    kind.activations,
+    1,
+    'eager activation does not even read the actor while the tail has no room',
+  );
   const answer = host.ask('1a', tallyCall());
   clock.advance(REPLAY_LOOK_MS);
   await turnOfEvents();

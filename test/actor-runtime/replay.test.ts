@@ -9,7 +9,7 @@ import { type Tally, type TallyAnswer, type TallyCall, TallyKind } from '#test/s
 
 const NOW = { monotonicMs: 1_000, wallMs: 1_000 };
 
-/** An actor whose head has `version`, after a replay of these records. */
+/** An actor whose head has `version`. `run` replays these records. */
 function recovered(version: number, records: readonly JournalRecord[], kind = new TallyKind()) {
   const activation = new Activation<Tally, TallyCall, TallyAnswer>('a', 0, 0);
   const state: Tally = { sum: 100, unstored: [] };
@@ -56,20 +56,20 @@ tail('makes its calls recognisable to retries', () => {
   assert.is(activation.versionOfCall(77, NOW.monotonicMs), 5);
 });
 
-const gap = suite('a tail that lacks a version');
+const gap = suite('a corrupt tail');
 
 for (const [circumstance, versions] of [
   ['right above the head', [6]],
-  ['in its middle', [5, 7]],
+  ['in the middle', [5, 7]],
 ] as const) {
-  gap(`${circumstance} is corruption`, () => {
+  gap(`is reported if a version ${circumstance} is missing`, () => {
     const { run, noted } = recovered(4, recordsOf('a', versions));
     assert.throws(run, (error: unknown) => error instanceof CorruptJournal);
     assert.equal(noted, []);
   });
 }
 
-gap('is reported as corrupt too if a line is not a record, and nothing is replayed', () => {
+gap('is reported if a line is not a record, and no record is replayed', () => {
   const { state, activation } = recovered(4, []);
   const lines = [...linesOf('a', [5]), '["instance","a",6,1,0'];
   const book = { recovered: () => assert.unreachable() };

@@ -63,11 +63,11 @@ export const LAYERS: Record<string, readonly string[]> = {
  */
 const PAGES = /^services\/programs\/console\/pages\//;
 
-/** Layer of a file. */
+/** Layer that contains this file. */
 export const layerOf = (file: string): string =>
   PAGES.test(file) ? 'pages' : (file.split('/')[2] ?? '');
 
-/** Layer of an import name. Page components are imported as `#view`. */
+/** Layer that an import name refers to. Page components are imported as `#view`. */
 export function layerNamed(target: string): string | undefined {
   const name = /^#([^/]+)/.exec(target)?.[1];
   return name === 'view' ? 'pages' : name;

@@ -11,8 +11,8 @@ import type { Service } from '#test/support/servers/service';
 
 /*
  * Prints the `services` modules on the path of `POST /v1/instances/{id}/process`, as JSON. A module
- * is on the path if its code runs in every call. Several calls are made, because timers run only
- * during some calls.
+ * is on the path if its code runs in every call. The script makes several calls, because timers run
+ * only during some calls.
  *
  * Usage: node test/architecture/modules-of-a-call.ts memory
  *        node test/architecture/modules-of-a-call.ts cluster VARIABLES-AS-JSON
@@ -20,7 +20,7 @@ import type { Service } from '#test/support/servers/service';
  * All parts of a cluster run in this process and communicate over real servers and sockets.
  */
 
-/** Calls in which a module must run. */
+/** Number of calls. A module on the path runs in every call. */
 const CALLS = 12;
 
 /** Interval between the timestamps of observations, in milliseconds. */

@@ -5,8 +5,9 @@ import * as assert from 'uvu/assert';
 import { openMigratedKeyspace } from '#test/storage/cassandra/migrated-keyspace';
 import { cassandraOrSkip, natsOrSkip } from '#test/support/servers/real-servers';
 
-/** Maximum modules on the path, in one process and in a cluster. */
+/** Maximum modules on the path in one process. */
 const ALONE_MAX = 45;
+/** Maximum modules on the path in a cluster. */
 const CLUSTER_MAX = 60;
 
 /** Maximum duration of a measurement in milliseconds, including a cluster start. */

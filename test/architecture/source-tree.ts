@@ -15,7 +15,7 @@ export const ALL = [
   }),
 ];
 
-/** Text of a file. */
+/** Reads the text of a source file. */
 export const sourceOf = (file: string): string => readFileSync(file, 'utf8');
 
 /** Import names in a source text, including type imports. */

@@ -19,7 +19,7 @@ async function openLines() {
   return opened;
 }
 
-pages('is newest first, across months, and continues at its cursor', async () => {
+pages('lists the newest line first, across months, and continues at its cursor', async () => {
   const { store } = await openLines();
   const targets: (string | undefined)[] = [];
   let before: string | undefined;
@@ -64,7 +64,7 @@ pages('skips lines that are not JSON, and keeps fields of a later release', asyn
   );
 });
 
-pages('starts at the end of its month if the cursor is beyond the end', async () => {
+pages('starts at the last line of a month if the cursor is beyond this line', async () => {
   const { store } = await openLines();
   let reads = 0;
   const read: typeof store.read = async (account, month, newest, count) => {

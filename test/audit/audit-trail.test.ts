@@ -62,21 +62,24 @@ trails('writes queued entries together, in order of arrival', async () => {
 });
 
 // Report 12: the audit trail of a month had no bound.
-trails('refuses bounded entries in a full month, and accepts all others', async () => {
-  let failures = 0;
-  const { store, clock } = openTrail();
-  const trail = new AuditTrail({ store, clock, onFailure: () => (failures += 1) });
-  const kept = await Promise.allSettled(
-    Array.from({ length: 3 }, () => trail.append(ACCOUNT, entryOf({}), 3)),
-  );
-  assert.ok(kept.every(({ status }) => status === 'fulfilled'));
-  const refused = await faultIn(trail.append(ACCOUNT, entryOf({}), 3));
-  assert.equal([refused.code, refused.reason, failures], ['quota_exceeded', 'audit_full', 0]);
-  assert.is(await trail.append(ACCOUNT, entryOf({})), `${MONTH}.4`);
-  assert.equal(await findingsOf(store, MONTH), []);
-});
+trails(
+  'refuses entries with a limit in a full month, and accepts entries without a limit',
+  async () => {
+    let failures = 0;
+    const { store, clock } = openTrail();
+    const trail = new AuditTrail({ store, clock, onFailure: () => (failures += 1) });
+    const kept = await Promise.allSettled(
+      Array.from({ length: 3 }, () => trail.append(ACCOUNT, entryOf({}), 3)),
+    );
+    assert.ok(kept.every(({ status }) => status === 'fulfilled'));
+    const refused = await faultIn(trail.append(ACCOUNT, entryOf({}), 3));
+    assert.equal([refused.code, refused.reason, failures], ['quota_exceeded', 'audit_full', 0]);
+    assert.is(await trail.append(ACCOUNT, entryOf({})), `${MONTH}.4`);
+    assert.equal(await findingsOf(store, MONTH), []);
+  },
+);
 
-trails('shared by several processes is a single chain with every line once', async () => {
+trails('that several processes share is one chain that contains each line once', async () => {
   const { store, clock, trail } = openTrail();
   const other = new AuditTrail({ store, clock });
   const names = Array.from({ length: 200 }, (_, index) => `t${index}`);
@@ -174,7 +177,7 @@ trails('begins a new chain each month, linked to the previous month', async () =
   assert.is(await trail.append(ACCOUNT, entryOf()), '2026-02.2');
 });
 
-trails('continues the last month with lines if an append to a later month was lost', async () => {
+trails('ignores a later month without lines, which a lost append leaves behind', async () => {
   const memory = memoryAuditStore();
   const named = async (account: string) => [...(await memory.months(account)), '2026-02'];
   const { clock, trail } = openTrail({ ...memory, months: named });

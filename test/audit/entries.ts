@@ -5,7 +5,7 @@ import { memoryAuditStore } from '#storage/memory/meters';
 import type { AuditStore, StoredAuditLine } from '#storage/ports/audit';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** Account of the tests. */
+/** Id of the account in these tests. */
 export const ACCOUNT = 'testAccount1';
 
 /** An audit entry with defaults, overridden by `options`. */
@@ -30,7 +30,7 @@ export async function linesOf(store: AuditStore, month: string): Promise<StoredA
   return (await store.read(ACCOUNT, month, head?.lines ?? 0, 100_000)).toReversed();
 }
 
-/** Findings in a month's lines after applying `change`. */
+/** Findings of the chain check after `change` has altered the lines of a month. */
 export async function findingsOf(
   store: AuditStore,
   month: string,

@@ -110,7 +110,7 @@ due('are spread evenly over the seconds when many actors keep changing', async (
     clock.advance(1_000);
     const before = kind.writes;
     checkpointer.startDue(clock.monotonicMs());
-    // More actors than concurrent writes. Later writes start when the first writes have ended.
+    // Runs the event loop until all writes that this sweep starts have ended.
     for (let slices = 0; slices < 10; slices += 1) {
       clock.advance(0);
       await turnOfEvents();
@@ -120,7 +120,7 @@ due('are spread evenly over the seconds when many actors keep changing', async (
   assert.equal(new Set(written), new Set([2]));
 });
 
-due('have all started after two minutes if the actors changed in a single wave', async () => {
+due('have all started after two minutes if all actors changed at the same time', async () => {
   const { clock, checkpointer, actorOf, commit } = newScene();
   for (let i = 0; i < 6; i += 1) commit(actorOf(`a${i}`));
   for (let second = 0; second < 120; second += 1) {
@@ -202,7 +202,7 @@ due('start with the oldest actors even if other actors are about to be evicted',
   assert.is(ids.length, CHECKPOINTS_IN_FLIGHT_MAX);
 });
 
-due('share the bound on writes with closing shards', async () => {
+due('and the checkpoints of closing shards have a common limit of concurrent writes', async () => {
   const { clock, kind, checkpointer, actorOf, commit } = heldScene();
   for (let i = 0; i < 5; i += 1) commit(actorOf(`a${i}`, 0));
   checkpointer.startDue(CHECKPOINT_AGE_MS);
@@ -223,7 +223,7 @@ due('share the bound on writes with closing shards', async () => {
   await isDone;
 });
 
-due('start at once, at any age, when the tail is nearly full', async () => {
+due('start immediately, at any age, when the tail is nearly full', async () => {
   for (const [records, bytes] of [
     [UNFLUSHED_RECORDS_MAX * TAIL_FILL_DUE + 1, 0],
     [1, UNFLUSHED_BYTES_MAX * TAIL_FILL_DUE + 1],

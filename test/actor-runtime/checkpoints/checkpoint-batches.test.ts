@@ -110,7 +110,7 @@ together('are stored together before a handoff, each actor once', async () => {
   await stored;
 });
 
-together('count as one write in flight', async () => {
+together('use one write slot together', async () => {
   const letters = 'abcdefghij'.split('');
   const { clock, due, kind } = batchScene(
     ...letters.flatMap((letter) => [`${letter}1`, `${letter}2`]),
@@ -121,7 +121,7 @@ together('count as one write in flight', async () => {
   assert.ok(kind.held.every(({ ids }) => ids.length === 2));
 });
 
-together('use as much of the pace as the same actors written one by one', async () => {
+together('use as many starts of the even pace as separate writes of the same actors', async () => {
   const ids = Array.from({ length: 30 }, (_, i) => `${'abc'[i % 3]}${i}`);
   const { clock, due, kind, end } = batchScene(...ids);
   const writtenAt: number[] = [];
@@ -221,7 +221,7 @@ failing('stores each actor as copied at the start, and leaves later changes dirt
   assert.equal([checkpointer.dirty.lowest, checkpointer.dirty.records], [3, 1]);
 });
 
-failing('does not store an actor that another node owns by now', async () => {
+failing('changes nothing in an actor that another node owns when the write ends', async () => {
   const { clock, actors, due, end, isDirty, checkpointer } = batchScene('a1', 'a2');
   const [gone] = actors;
   if (gone === undefined) throw new Error('two actors');
@@ -256,7 +256,7 @@ failing(
   },
 );
 
-failing('waits for no pending side effect unless it stores a single actor', async () => {
+failing('does not contain an actor whose side effect is pending', async () => {
   const { clock, actors, due, written, end, isDirty, checkpointer } = batchScene('a1', 'a2', 'a3');
   const [, pending] = actors;
   if (pending === undefined) throw new Error('three actors');

@@ -31,7 +31,7 @@ class HeldTallyKind extends TallyKind {
   }
 }
 
-/** A checkpointer, and actors that commit like a turn. */
+/** A checkpointer, with functions that create actors and commit records like a turn. */
 export function newScene({
   kind = new TallyKind(),
   journal = memoryJournal() as Journal,
@@ -57,7 +57,7 @@ export function newScene({
     activation.offset = log.add(lineOf({ actorId: id, version }));
     checkpointer.dirty.changed(activation, clock.monotonicMs());
   };
-  /** Commits once per actor, in this order. */
+  /** Commits one record for each actor, in this order. */
   const commit = (...activations: ReturnType<typeof actorOf>[]): void => {
     for (const activation of activations) commitOne(activation);
   };

@@ -48,14 +48,14 @@ remembering(
 
 const ahead = suite('storing actors before a handoff');
 
-ahead('stores every wanted actor once, and does not wait for later changes', async () => {
+ahead('stores every given actor once, and does not wait for later changes', async () => {
   const { kind, checkpointer, actorOf, commit } = heldScene();
   const [a, b, c] = [actorOf('a'), actorOf('b'), actorOf('c')];
   for (const actor of [a, b, c]) commit(actor);
   c.isBusy = true;
   const stored = checkpointer.storeAhead([a, c]);
   await turnOfEvents();
-  assert.is(kind.held.length, 1, 'one actor is not wanted, and another has a turn');
+  assert.is(kind.held.length, 1, 'one actor is not given, and another actor has a turn');
   commit(a);
   kind.held.shift()?.end();
   await stored;

@@ -66,7 +66,7 @@ lowest(
   },
 );
 
-lowest('is the offset of the tail recovery for replayed records', async () => {
+lowest('is the offset of their tail for replayed records', async () => {
   const { checkpointer, actorOf, commit } = newScene();
   const a = actorOf('a');
   for (let i = 0; i < 9; i += 1) commit(actorOf(`b${i}`));
@@ -81,22 +81,25 @@ lowest('is the offset of the tail recovery for replayed records', async () => {
 
 const abandoned = suite('an actor that another node owns now');
 
-abandoned('holds back no offset, and a write in flight changes no count', async () => {
-  const { kind, checkpointer, actorOf, commit } = heldScene();
-  const [a, b] = [actorOf('a'), actorOf('b')];
-  commit(a, b, a);
-  const stored = checkpointer.storeAll(() => [a]);
-  await turnOfEvents();
-  checkpointer.abandon(a);
-  assert.equal([checkpointer.dirty.lowest, checkpointer.dirty.records], [2, 1]);
-  kind.held.shift()?.end();
-  await stored;
-  assert.equal([checkpointer.dirty.lowest, checkpointer.dirty.records], [2, 1]);
-  assert.equal(
-    [a, b].map((actor) => checkpointer.dirty.stateOf(actor) !== undefined),
-    [false, true],
-  );
-});
+abandoned(
+  'no longer affects the lowest offset, and the end of its write changes no count',
+  async () => {
+    const { kind, checkpointer, actorOf, commit } = heldScene();
+    const [a, b] = [actorOf('a'), actorOf('b')];
+    commit(a, b, a);
+    const stored = checkpointer.storeAll(() => [a]);
+    await turnOfEvents();
+    checkpointer.abandon(a);
+    assert.equal([checkpointer.dirty.lowest, checkpointer.dirty.records], [2, 1]);
+    kind.held.shift()?.end();
+    await stored;
+    assert.equal([checkpointer.dirty.lowest, checkpointer.dirty.records], [2, 1]);
+    assert.equal(
+      [a, b].map((actor) => checkpointer.dirty.stateOf(actor) !== undefined),
+      [false, true],
+    );
+  },
+);
 
 const tail = suite('the fill level of the tail');
 

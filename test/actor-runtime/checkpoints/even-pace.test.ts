@@ -11,7 +11,7 @@ function begun(even: EvenPace): number {
   return count;
 }
 
-pace('spreads starts evenly over the time, and allows all of them within it', () => {
+pace('spreads all starts evenly over the given time', () => {
   const even = new EvenPace(1_000, 500);
   const parts = Array.from({ length: 10 }, (_, i) => {
     even.earn(30, 600 + i * 100);
@@ -28,7 +28,7 @@ pace('keeps the fraction of a start that is not complete yet', () => {
   assert.is(begun(even), 1);
 });
 
-pace('accumulates no more starts than actors are waiting', () => {
+pace('accumulates at most one start for each waiting actor', () => {
   const even = new EvenPace(1_000, 0);
   even.earn(3, 60_000);
   assert.is(begun(even), 3);

@@ -23,7 +23,7 @@ stuck('continue as soon as one write has ended, while another has no answer', as
   assert.is(kind.held.at(-1)?.id, `a${CHECKPOINTS_IN_FLIGHT_MAX}`);
 });
 
-stuck('leave write slots for other actors where side effects fail repeatedly', async () => {
+stuck('leave write slots for other actors if side effects fail repeatedly', async () => {
   const { clock, kind, checkpointer, actorOf, commit } = newScene();
   const failing = Array.from({ length: CHECKPOINTS_IN_FLIGHT_MAX }, (_, i) => actorOf(`f${i}`));
   const other = actorOf('other');

@@ -63,7 +63,7 @@ urgent('stays urgent until it is stored, even after a failed write or another ch
   assert.equal([...checkpointer.dirty.urgent()], []);
 });
 
-const far = suite('an actor whose old records keep the journal from truncation');
+const far = suite('an actor whose old records prevent the truncation of the journal');
 
 far('is stored at any age', async () => {
   const { log, checkpointer, actors, due, written } = batchScene('a1');

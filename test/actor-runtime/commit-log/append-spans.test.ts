@@ -51,7 +51,7 @@ appends('is not linked to spans whose records are in another append', async () =
 });
 
 appends(
-  'is linked to a call despite a takeover of any length, whose records need several appends',
+  'is linked to the spans of its records, even if the records of a span need several appends',
   () => {
     const tracer = new RecordedSpans();
     const spans = new AppendSpans(tracer, 'engine');

@@ -56,11 +56,11 @@ export class OnlyJournal extends HeldJournal {
 /** A commit log on a `HeldJournal`. */
 export function newScene() {
   const clock = new ManualClock();
-  // Not at 0, where ages and times would be equal.
+  // The test starts at 50 s, because ages and times would be equal at 0.
   clock.advance(50_000);
   const journal = new HeldJournal();
   const log = new CommitLog(journal, clock);
-  /** Adds records of these versions, each with a caller that waits. */
+  /** Adds one record for each version. One caller waits for all of them. */
   const addVersions = (...versions: readonly number[]): void => {
     for (const version of versions) log.add(lineOf({ version }));
     log.whenDurable(log.added).catch(() => undefined);

@@ -12,13 +12,14 @@ import { liveHeapBytes } from '#test/support/garbage';
 import { pass } from '#test/support/passing';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
 
-/** Number of successive waits, and maximum heap bytes that a wait may keep. */
+/** Number of successive waits. */
 const WAITS = 5_000;
+/** Maximum heap bytes per wait that has ended. */
 const WAIT_BYTES_MAX = 50;
 
 const end = suite('when the journal ends');
 
-end('waiting records fail with an unknown outcome, and later records as not done', async () => {
+end('waiting calls fail with an unknown outcome, and later calls fail without effect', async () => {
   const { journal, log, add } = newScene();
   const [inFlight, , open] = [await add(1), await add(1), await add(1)];
   const waits = refusalOf(() => log.whenDurable(inFlight));
@@ -64,7 +65,7 @@ end('nothing more is appended, including the group that was about to be sent', a
   assert.equal(journal.sizes, []);
 });
 
-end('callers get its first failure', async () => {
+end('callers get the first failure of the journal', async () => {
   const { journal, log, add } = newScene();
   await add(1);
   log.end(new Error('taken'));
@@ -112,7 +113,7 @@ stall('no more records are accepted until the append is answered', async () => {
 
 const needed = suite('the low-water mark of the log');
 
-/** The low-water mark that the next append carries, after a second and one more record. */
+/** Low-water mark in the append of a record that is added a second later. */
 async function neededAfter({ journal, clock, add }: ReturnType<typeof newScene>): Promise<number> {
   clock.advance(LOW_WATER_MARK_PERIOD_MS);
   await add(1);
@@ -165,7 +166,7 @@ needed('is computed once a second', async () => {
   assert.is(looks, 2);
 });
 
-needed('is written at once when nothing else is to be appended', async () => {
+needed('is written immediately when nothing else is to be appended', async () => {
   const { journal, log, add } = newScene();
   let lowest = 1;
   log.keep(() => lowest);

@@ -7,11 +7,9 @@ import { byLetter, newScene } from '#test/actor-runtime/checkpoints/checkpointer
 import { turnOfEvents } from '#test/support/settled';
 import { SlowJournal, type Tally, TallyKind } from '#test/support/tally-actor';
 
-/**
- * Size of a note, and of the room for notes, in bytes. The sixth note starts a write; ten fill the
- * room.
- */
+/** Size of a note in bytes. */
 const NOTE_BYTES = 100;
+/** Room for notes in bytes. The sixth note starts a write. Ten notes fill the room. */
 const ROOM_BYTES = 1_000;
 
 type Notes = { readonly id: string; readonly notes: readonly string[] };
@@ -76,7 +74,7 @@ function noted(journal?: SlowJournal) {
 
 const early = suite('early rows');
 
-early('are stored by bucket once half of their room is used', async () => {
+early('are stored by bucket when they fill more than half of their room', async () => {
   const { actorOf, commit, due, written, end, checkpointer, kind } = noted();
   const [a1, b1, a2] = [actorOf('a1'), actorOf('b1'), actorOf('a2')];
   commit(a1, a1, b1, a2, a2);
@@ -138,20 +136,26 @@ early('are not stored if another node owns their actor by now', async () => {
   assert.equal([written(), checkpointer.dirty.early.total], [['a2'], 3 * NOTE_BYTES]);
 });
 
-early('have few concurrent writes, and fill their room when the store accepts none', async () => {
-  const { actorOf, commit, due, written, checkpointer } = noted();
-  for (let i = 0; i < 10; i += 1) commit(actorOf(`${String.fromCharCode(97 + i)}1`));
-  await due();
-  assert.is(written().length, EARLY_WRITES_IN_FLIGHT_MAX);
-  assert.is(checkpointer.dirty.fill, 1);
-});
+early(
+  'have a bounded number of concurrent writes, and fill their room while no write ends',
+  async () => {
+    const { actorOf, commit, due, written, checkpointer } = noted();
+    for (let i = 0; i < 10; i += 1) commit(actorOf(`${String.fromCharCode(97 + i)}1`));
+    await due();
+    assert.is(written().length, EARLY_WRITES_IN_FLIGHT_MAX);
+    assert.is(checkpointer.dirty.fill, 1);
+  },
+);
 
-early('are written in batches of a bounded size if many actors of a bucket have them', async () => {
-  const { actorOf, commit, due, kind } = noted();
-  for (let i = 0; i < HEADS_MAX + 1; i += 1) commit(actorOf(`a${i}`));
-  await due();
-  assert.is(kind.held[0]?.copies.length, HEADS_MAX);
-});
+early(
+  'are written in batches of bounded size if many actors of a bucket have early rows',
+  async () => {
+    const { actorOf, commit, due, kind } = noted();
+    for (let i = 0; i < HEADS_MAX + 1; i += 1) commit(actorOf(`a${i}`));
+    await due();
+    assert.is(kind.held[0]?.copies.length, HEADS_MAX);
+  },
+);
 
 early('make no checkpoint due earlier, and are part of the checkpoint when it is due', async () => {
   const { actorOf, commit, due, end, clock, checkpointer, kind } = noted();

@@ -11,36 +11,42 @@ import { lineOf } from '#test/actor-runtime/commit-log/journal-records';
 import { pass } from '#test/support/passing';
 import { stateOf, turnOfEvents } from '#test/support/settled';
 
-const groups = suite('records that arrive while appends are in flight');
+const groups = suite('records that callers wait for');
 
-groups('gather once two appends are in flight, and are appended together, in order', async () => {
-  const { journal, log, addVersions } = newScene();
-  for (const version of [1, 2]) {
-    addVersions(version);
+groups(
+  'gather while two appends are in flight, and are then appended together, in order',
+  async () => {
+    const { journal, log, addVersions } = newScene();
+    for (const version of [1, 2]) {
+      addVersions(version);
+      await turnOfEvents();
+    }
+    addVersions(3, 4, 5);
     await turnOfEvents();
-  }
-  addVersions(3, 4, 5);
-  await turnOfEvents();
-  assert.equal(journal.sizes, [1, 1]);
-  await journal.succeed();
-  assert.equal(
-    journal.groups.map(({ records }) => records.map(({ version }) => version)),
-    [[1], [2], [3, 4, 5]],
-  );
-  assert.ok(log.isDurable(1));
-  assert.not(log.isDurable(2));
-  await journal.succeedAll();
-  assert.ok(log.isDurable(5));
-});
+    assert.equal(journal.sizes, [1, 1]);
+    await journal.succeed();
+    assert.equal(
+      journal.groups.map(({ records }) => records.map(({ version }) => version)),
+      [[1], [2], [3, 4, 5]],
+    );
+    assert.ok(log.isDurable(1));
+    assert.not(log.isDurable(2));
+    await journal.succeedAll();
+    assert.ok(log.isDurable(5));
+  },
+);
 
-groups('are appended together from the first on when they arrive in one turn', async () => {
-  const { journal, addVersions } = newScene();
-  addVersions(1, 2);
-  queueMicrotask(() => addVersions(3));
-  assert.equal(journal.sizes, []);
-  await turnOfEvents();
-  assert.equal(journal.sizes, [2, 1]);
-});
+groups(
+  'are appended together if they are added in one turn, without an append in flight',
+  async () => {
+    const { journal, addVersions } = newScene();
+    addVersions(1, 2);
+    queueMicrotask(() => addVersions(3));
+    assert.equal(journal.sizes, []);
+    await turnOfEvents();
+    assert.equal(journal.sizes, [2, 1]);
+  },
+);
 
 groups('are appended in groups of at most 4,096', async () => {
   const { journal, add } = newScene();
@@ -57,13 +63,13 @@ groups('are appended in groups of at most 512 KiB, or alone if larger', async ()
   const half = GROUP_BYTES_MAX / 2 - envelope;
   await add(3, 'x'.repeat(half));
   await add(1, 'x'.repeat(GROUP_BYTES_MAX * 2));
-  // Two records that together are one byte too long: bytes count, not characters.
+  // Each record has half the maximum in characters, but one byte more than half in bytes.
   await add(2, `${'x'.repeat(half - 1)}ü`);
   for (let i = 0; i < 6; i += 1) await journal.succeed();
   assert.equal(journal.sizes, [1, 2, 1, 1, 1, 1]);
 });
 
-groups('are awaited individually, without waiting for later records', async () => {
+groups('end their wait when they are durable, even if later records are not', async () => {
   const { journal, log, add } = newScene();
   const first = log.whenDurable(await add(1));
   const second = log.whenDurable(await add(1));
@@ -88,7 +94,7 @@ unhurried('gather for 10 ms and are appended together', async () => {
   assert.equal(await stateOf(isNoticed), { value: undefined });
 });
 
-unhurried('are appended at once when a caller then waits for one of them', async () => {
+unhurried('are appended immediately when a caller then waits for one of them', async () => {
   const { journal, log } = newScene();
   for (const version of [1, 2]) log.add(lineOf({ version }));
   await turnOfEvents();
@@ -108,7 +114,7 @@ unhurried('gather behind an append in flight, and continue to gather after its e
   assert.equal(journal.sizes, [1, 1]);
 });
 
-unhurried('are appended right after a longer append', async () => {
+unhurried('are appended when an append that took longer than 10 ms ends', async () => {
   const { clock, journal, log, add } = newScene();
   for (let i = 0; i < APPENDS_IN_FLIGHT_MAX; i += 1) await add(1);
   log.add(lineOf());
@@ -133,7 +139,7 @@ unhurried('gather for 10 ms again after a group was appended', async () => {
   assert.equal(journal.sizes, [2, 1]);
 });
 
-unhurried('complete at once when they are durable already', async () => {
+unhurried('are reported immediately if they are durable already', async () => {
   const { journal, log, add } = newScene();
   const offset = await add(1);
   await journal.succeed();

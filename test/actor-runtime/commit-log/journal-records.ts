@@ -4,7 +4,7 @@ import type { JournalRecord } from '#storage/ports/journal';
 /** Time at which a `ManualClock` starts. */
 const AT_MS = Date.UTC(2026, 0, 15, 12);
 
-/** Committed event of a tally: version 1 of `a` unless `fields` differ. */
+/** Record of a tally event. Defaults: version 1 of actor `a`. */
 export function recordOf(fields: Partial<JournalRecord> = {}): JournalRecord {
   const { version = 1 } = fields;
   return {
@@ -18,7 +18,7 @@ export function recordOf(fields: Partial<JournalRecord> = {}): JournalRecord {
   };
 }
 
-/** Records of one actor, by their versions. */
+/** Records of one actor, one record for each version. */
 export function recordsOf(actorId: string, versions: readonly number[]): JournalRecord[] {
   return versions.map((version) => recordOf({ actorId, version }));
 }
@@ -28,12 +28,12 @@ export function lineOf(fields: Partial<JournalRecord> = {}): string {
   return encodeRecord(recordOf(fields));
 }
 
-/** Journal lines of one actor's records, by version. */
+/** Journal lines of one actor, one line for each version. */
 export function linesOf(actorId: string, versions: readonly number[]): string[] {
   return recordsOf(actorId, versions).map(encodeRecord);
 }
 
-/** Stored group of these records. */
+/** Group of these records, in the format of the journal. */
 export function groupOf(records: readonly JournalRecord[]): Uint8Array {
   return encodeGroup(records.map(encodeRecord));
 }

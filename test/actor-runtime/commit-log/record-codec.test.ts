@@ -66,7 +66,7 @@ group('of a later format is refused, with its format number', () => {
   assert.throws(() => linesOf(later), /a group of format 2; this program reads format 1/);
 });
 
-group('is read however its JSON is written', () => {
+group('is also read from JSON without line breaks', () => {
   const records = recordsOf('a', [1, 2]);
   const spelled = Buffer.from(JSON.stringify(JSON.parse(Buffer.from(groupOf(records)).toString())));
   assert.not.equal(spelled, Buffer.from(groupOf(records)));
