@@ -27,7 +27,7 @@ checks('finds nothing in an unchanged trail', async () => {
   assert.equal(await findings((lines) => lines), []);
 });
 
-checks('finds a changed line, even with recomputed hash', async () => {
+checks('finds a changed line, even with a recomputed hash', async () => {
   const changed = await findings((lines) =>
     lines.with(2, { ...at(lines, 2), text: at(lines, 2).text.replace('t2', 't9') }),
   );

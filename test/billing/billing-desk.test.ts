@@ -12,7 +12,7 @@ import { faultIn, turnOfEvents } from '#test/support/settled';
 
 const notified = suite('a payment notification');
 
-notified('changes the plan once its audit line is durable', async () => {
+notified('changes the plan after its audit line is durable', async () => {
   const scene = await deskUnderTest();
   assert.is(await scene.notify(eventAt(scene.startMs)), 'changed');
   const { plan, limits } = await scene.account();
@@ -82,7 +82,7 @@ notified('does not restore an older plan if it arrives late', async () => {
 });
 
 notified(
-  'of a cancellation keeps the plan to the end of the month, then the free plan',
+  'of a cancellation keeps the plan until the month ends, and then gives the free plan',
   async () => {
     const scene = await deskUnderTest();
     const periodEndsAtMs = scene.startMs + 30 * DAY_MS;
@@ -144,7 +144,7 @@ notified('of a failed upgrade keeps the paid plan until its paid end', async () 
 });
 
 // Report 8: a refund left the plan as it was.
-notified('of a refund ends the plan that the invoice paid', async () => {
+notified('of a refund ends the plan that the invoice paid for', async () => {
   const scene = await deskUnderTest();
   const periodEndsAtMs = scene.startMs + 30 * DAY_MS;
   await scene.notify(eventAt(scene.startMs));

@@ -5,14 +5,15 @@ import type {
   SubscriptionEvent,
 } from '#billing/provider';
 
-/** Account of the tests. */
+/** Id of the account in these tests. */
 export const ACCOUNT_ID = 'Acc0unt00001';
 
 /** Length of a day, in milliseconds. */
 export const DAY_MS = 86_400_000;
 
-/** Start of the test, and end of the first month. */
+/** Start of the test, and of the first month. */
 export const START_MS = Date.UTC(2026, 0, 1);
+/** End of the first month. */
 export const MONTH_END_MS = Date.UTC(2026, 1, 1);
 
 let events = 0;

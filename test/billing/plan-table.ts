@@ -9,10 +9,13 @@ import { ACCOUNT_ID, DAY_MS } from '#test/billing/billing-events';
  * format of API version 2025-03-31, with all fields that the code reads and some others.
  */
 
-/** Start of the first month, change within the month, its end, and the second month's end. */
+/** Start of the first month. */
 const START_S = Date.UTC(2026, 0, 1) / 1_000;
+/** Time of a change within the first month. */
 const CHANGE_S = START_S + 10 * 86_400;
+/** End of the first month, and start of the second. */
 const END_S = Date.UTC(2026, 1, 1) / 1_000;
+/** End of the second month. */
 const NEXT_END_S = Date.UTC(2026, 2, 1) / 1_000;
 const HOUR_S = 3_600;
 const GRACE_DAYS = 7;

@@ -160,7 +160,7 @@ others('of any other type change nothing', () => {
 
 const LINE = { object: 'line_item', period: { start: AT_S, end: END_S } };
 
-others('of an invoice contain the periods that it sells and credits', () => {
+others('of an invoice contain the periods that the invoice sells and credits', () => {
   const pricing = { type: 'price_details', price_details: { price: 'price_pro' } };
   const data = [
     { ...LINE, amount: -700, price: { id: 'price_indie' } },
@@ -199,7 +199,7 @@ others('of a charge report a refund, or the reinstatement of a payment', () => {
 });
 
 // Report 8: an event of Stripe's test mode changed plans of a service with a live key.
-others('of the other mode change nothing', () => {
+others('of the other mode, test or live, change nothing', () => {
   const event = { id: 'evt_1', created: AT_S, data: { object: subscription() } };
   const type = 'customer.subscription.updated';
   for (const isLive of [true, false]) {

@@ -53,7 +53,7 @@ real('opens a portal page', async () => {
 });
 
 // Report 8: a dispute names neither its customer nor its invoice, and no code looked for them.
-real('finds customer and invoice of a charge', async () => {
+real('finds the customer and the invoice of a charge', async () => {
   const charge = {
     kind: 'charge',
     id: 'evt_1',
@@ -69,14 +69,14 @@ real('finds customer and invoice of a charge', async () => {
   await providerAt(address).chargedFor({ ...charge, ...unknown });
 });
 
-real('reports an unknown object as a configuration error', async () => {
+real('reports a refused API key as a configuration error, without showing the key', async () => {
   const apiKey = unchanging('no key at all');
   const refused = await faultIn(providerAt(address, { apiKey }).checkout(CHECKOUT));
   assert.is(refused.code, 'billing_provider_not_configured');
   assert.not.match(refused.message, /key/i);
 });
 
-/** A server with the same answer to every request, and a record of all requests. */
+/** A server that gives every request the same answer, and records the requests in `asked`. */
 async function answering(status: number, body: object) {
   const asked: { url: string; body: string; headers: Record<string, unknown> }[] = [];
   const server: Server = createServer(async (request, response) => {
@@ -101,7 +101,7 @@ const PAGE = { url: 'https://checkout.stripe.example/c/pay/1' };
 
 const call = plainSuite('a call to Stripe');
 
-call('contains the account in every field that notifications repeat', async () => {
+call('contains the account in every field that Stripe copies to notifications', async () => {
   await using stripe = await answering(200, PAGE);
   assert.equal(await providerAt(stripe.host).checkout(CHECKOUT), PAGE);
   const [{ url, body } = { url: '', body: '' }] = stripe.asked;
@@ -120,7 +120,7 @@ call('contains the account in every field that notifications repeat', async () =
 });
 
 // Report 8: a dispute names neither its customer nor its invoice, and nothing looked for them.
-call('finds customer and invoice of a charge without both', async () => {
+call('finds the customer and the invoice of a charge that lacks both', async () => {
   const charge = { customer: 'cus_1', payment_intent: 'pi_1' };
   await using stripe = await answering(200, { ...charge, data: [{ invoice: 'in_1' }] });
   const unknown = { paymentIntentId: undefined, customerId: undefined, invoiceId: undefined };
@@ -137,7 +137,7 @@ call('finds customer and invoice of a charge without both', async () => {
   assert.match(stripe.asked[1]?.url ?? '', /^\/v1\/invoice_payments\?.*pi_1/);
 });
 
-call('uses the present key, and sends no telemetry about earlier calls', async () => {
+call('uses the current key, and sends no telemetry about earlier calls', async () => {
   await using stripe = await answering(200, PAGE);
   const apiKey = settable('sk_test_first');
   const provider = providerAt(stripe.host, { apiKey });

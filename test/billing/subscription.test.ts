@@ -28,7 +28,7 @@ plan('is undefined before the first subscription event', () => {
   assert.is(planOf([purchase(START_MS), payment(START_MS, 'paid')], START_MS), undefined);
 });
 
-plan('takes effect at once, and has no end while the subscription continues', () => {
+plan('takes effect immediately, and has no end while the subscription continues', () => {
   const bought = [subscription(START_MS, { change: 'created' })];
   const expected = { plan: 'pro', later: undefined };
   for (const nowMs of [START_MS, MONTH_END_MS - 1, MONTH_END_MS + DAY_MS]) {
@@ -43,7 +43,7 @@ plan('takes no effect before the first payment', () => {
   assert.is(planOf(given, START_MS)?.plan, 'free');
 });
 
-plan('takes effect at once if dearer, and after the paid month if cheaper', () => {
+plan('takes effect immediately if more expensive, and after the paid month if cheaper', () => {
   const indie = subscription(START_MS, { plan: 'indie' });
   const switched = subscription(START_MS + DAY_MS);
   const line = { plan: 'pro', fromMs: START_MS + DAY_MS, throughMs: MONTH_END_MS } as const;
@@ -101,7 +101,7 @@ unpaid('keeps the plan for the grace period, which starts at the first failure',
   }
 });
 
-unpaid('has no effect once the payment succeeds, even after the grace period', () => {
+unpaid('has no effect after a later payment succeeds, even if the grace period is over', () => {
   const madeMs = FAILED_MS + 9 * DAY_MS;
   const events = [...RENEWED, payment(FAILED_MS, 'failed'), payment(madeMs, 'paid')];
   assert.equal(planOf(events, madeMs), { plan: 'pro', later: undefined });
@@ -110,14 +110,14 @@ unpaid('has no effect once the payment succeeds, even after the grace period', (
   assert.is(again?.later?.atMs, madeMs + 27 * DAY_MS, 'the next failure has its own grace period');
 });
 
-unpaid('gives no plan for its month once the subscription ends', () => {
+unpaid('leaves its month without a plan if the subscription then ends', () => {
   const end = subscription(FAILED_MS + 2 * DAY_MS, { change: 'deleted', status: 'ended' });
   const events = [...RENEWED, payment(FAILED_MS, 'failed'), end];
   const expected = { plan: 'free', later: undefined };
   assert.equal(planOf(events, FAILED_MS + 2 * DAY_MS), expected);
 });
 
-unpaid('ends the plan before the end of the grace period if scheduled', () => {
+unpaid('does not extend a plan whose end is scheduled within the grace period', () => {
   const endsAtMs = FAILED_MS + DAY_MS;
   const events = [
     ...RENEWED,

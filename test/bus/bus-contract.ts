@@ -2,11 +2,12 @@ import type { suite as plainSuite, Test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Bus } from '#bus/bus';
 
-/** A bus under test, and the errors that its listeners threw. */
+/** A bus under test. `bugs` collects the errors that its listeners throw. */
 type OpenBus = { readonly bus: Bus; readonly bugs: unknown[] };
 
 /**
- * Adapter under test: its name, a function that opens a bus, and uvu's `suite` or one that skips.
+ * Adapter under test. `suite` is the function of uvu, or a function that skips all tests if the
+ * server is missing.
  */
 export type BusUnderTest = {
   readonly name: string;
@@ -113,7 +114,7 @@ const MESSAGES: Promises = {
 
 /** Promises about listeners. */
 const LISTENERS: Promises = {
-  async 'receive nothing more once disposed, not even messages in flight'({ bus, subject }) {
+  async 'receive nothing after they are disposed, not even messages in flight'({ bus, subject }) {
     const heard: string[] = [];
     const gone = bus.subscribe(subject, () => heard.push('disposed'));
     using _stays = bus.subscribe(subject, () => heard.push('stays'));

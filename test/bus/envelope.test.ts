@@ -79,7 +79,7 @@ forged('cannot be signed in the name of another process', () => {
   assert.is(kindOf(sealed(bytes('x'), largest, insider)), 'signed');
 });
 
-forged('cannot become another message of another process with the same signature', () => {
+forged('cannot reuse the signature of another process for a different message', () => {
   const heard = Buffer.from(sealed(bytes('x'))).toString();
   const signature = heard.split(' ')[5] ?? '';
   assert.is(signature.length, 86);

@@ -19,7 +19,7 @@ const noBug = (error: unknown): void => assert.unreachable(String(error));
 
 const simulated = suite('a bus of one process under a simulated clock');
 
-simulated('delivers once when the clock moves, in the order of publishing', () => {
+simulated('delivers each message once, when the clock moves, in the order of publishing', () => {
   const clock = new ManualClock();
   const bus = inProcessBus({ clock, onBug: noBug });
   const heard: number[] = [];

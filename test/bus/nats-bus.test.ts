@@ -40,7 +40,7 @@ async function open(server: string, options: Partial<NatsBusOptions> = {}) {
 const eventually = (what: string, isSo: () => boolean) =>
   soon(what, isSo, { withinMs: PATIENCE_MS, everyMs: 10 });
 
-/** All messages of a listener, as text. */
+/** Subscribes to `subject`. The returned list collects all messages as text. */
 function hearing(bus: Bus, subject: string): string[] {
   const heard: string[] = [];
   bus.subscribe(subject, (message) => heard.push(new TextDecoder().decode(message)));
@@ -66,7 +66,7 @@ shared('carries messages from one process to the other', async () => {
 });
 
 shared(
-  'accepts the announcements of 256 shards at once, signed and with the largest epochs',
+  'accepts the announcements of 256 shards in one turn, signed and with the largest epochs',
   async () => {
     const { bus, notices } = await open(address);
     await using _bus = bus;
@@ -118,7 +118,7 @@ shared('drops messages that are published faster than the server acknowledges', 
     heardBytes += length;
   });
   for (let sent = 0; sent < 200; sent += 1) bus.publish(subject, new Uint8Array(1_024));
-  // The buffer has room again once the server has answered.
+  // The buffer has room again after the server has answered.
   await eventually('room for another message', () => {
     bus.publish(subject, new Uint8Array(1));
     return heardBytes % 1_024 > 0;
@@ -129,7 +129,7 @@ shared('drops messages that are published faster than the server acknowledges', 
 const away = suite('when the NATS server stops');
 
 away(
-  'the loss is reported, publishing is silent, and all resumes when the server is back',
+  'the loss is reported, publishing does not throw, and messages flow when the server is back',
   async () => {
     await using server = await ownNats();
     const { bus, notices } = await open(server.address);
@@ -182,7 +182,7 @@ away('the bus closes without waiting for the server', async () => {
   assert.ok(performance.now() - startedMs < 8_000);
 });
 
-/** Bus connected to the first of two servers. The second server is stopped at first. */
+/** A bus connected to the server `near`. The server `other` starts stopped. */
 async function besideStopped(inOrder: (near: string, other: string) => string[]) {
   await using opening = new AsyncDisposableStack();
   const near = opening.use(await ownNats());
@@ -219,7 +219,7 @@ away('a frozen server under a flood is replaced by the other server', async () =
   }
 });
 
-away('a server that was stopped at first takes over', async () => {
+away('the bus connects to a server that was stopped when the bus opened', async () => {
   await using scene = await besideStopped((near, other) => [other, near]);
   const { bus, notices, near, other } = scene;
   await other.restart.start();

@@ -13,7 +13,7 @@ import { SILENT } from '#test/support/test-logger';
 
 const { address: plain, suite } = natsOrSkip();
 
-/** INFO line of a server, which makes a careless client continue in plain text. */
+/** INFO line that offers TLS without requiring it. A careless client continues in plain text. */
 const BEGUILING = 'INFO {"server_id":"x","version":"2.15.0","proto":1,"tls_available":1}\r\n';
 
 async function speak(server: string, options: Partial<NatsBusOptions>): Promise<void> {

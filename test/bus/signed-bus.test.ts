@@ -67,7 +67,7 @@ function newScene() {
   return { open, say, forge, taped };
 }
 
-/** The shared bus below several signed buses. Closing a signed bus does not close it. */
+/** The shared bus below several signed buses. It stays open when a signed bus closes. */
 const sharing = (wire: Bus): Bus => ({
   isConnected: true,
   publish: (subject, message) => wire.publish(subject, message),
@@ -77,7 +77,7 @@ const sharing = (wire: Bus): Bus => ({
 
 const signed = suite('a message on a signed bus');
 
-signed('arrives with its sender and time, by the sender’s clock', () => {
+signed('arrives with its sender, and with its time by the clock of the sender', () => {
   const { open, say } = newScene();
   const [a, b] = [open(), open()];
   a.clock.stepWall(5_000);
@@ -123,7 +123,7 @@ dropped('is dropped without a signature, or with another signature', () => {
   assert.equal([a.heard, a.dropped], [[], ['unsigned', 'signature']]);
 });
 
-dropped('is dropped in the format of another release, with a reason that names the release', () => {
+dropped('is dropped for the reason `version` if it has the format of another release', () => {
   const { open, forge } = newScene();
   const a = open();
   const header = `${'0'.repeat(64)} c 1 1 ${'A'.repeat(86)} ${'A'.repeat(43)}`;
@@ -157,7 +157,7 @@ dropped('is dropped if it was recorded more than a minute before this process st
   assert.equal([soon.heard, late.heard, late.dropped], [['old'], [], ['stale']]);
 });
 
-dropped('is dropped for a wrong time under a reason of its own, once per message', () => {
+dropped('is dropped as stale if its time is wrong, and as repeated if it arrives again', () => {
   const { open, say, forge, taped } = newScene();
   const a = open();
   const late = open();
@@ -181,7 +181,7 @@ dropped('is dropped for a wrong time under a reason of its own, once per message
   assert.equal([late.heard, strangers.length], [['3'], 2], 'the sender’s clock is right again');
 });
 
-dropped('is dropped for its time with a report only within one cluster', () => {
+dropped('is dropped for its time, and its sender is reported only within the same cluster', () => {
   const { open, say } = newScene();
   const [late, foreign] = [open(), open({ cluster: 'other' })];
   let strangers = 0;
@@ -195,7 +195,7 @@ dropped('is dropped for its time with a report only within one cluster', () => {
   assert.equal([late.heard, late.dropped, strangers], [[], ['stale'], 0]);
 });
 
-dropped('is not dropped because the clock of a known sender stepped', () => {
+dropped('is accepted although the clock of its known sender stepped', () => {
   const { open, say } = newScene();
   const [a, b] = [open(), open()];
   say(a, '1');
@@ -206,17 +206,20 @@ dropped('is not dropped because the clock of a known sender stepped', () => {
   assert.equal([b.heard, b.dropped], [['1', '2', '3'], []]);
 });
 
-dropped('is dropped if it is from another cluster, unless the own cluster is unknown', () => {
-  const { open, say } = newScene();
-  const [a, edge, foreign] = [open(), open({ cluster: undefined }), open({ cluster: 'other' })];
-  say(foreign, 'x');
-  assert.equal([a.heard, a.dropped, edge.heard], [[], ['cluster'], ['x']]);
-  say(edge, 'y');
-  assert.equal([a.heard, a.dropped], [['y'], ['cluster']]);
-  assert.match(a.notices[0] ?? '', /ignored another cluster .* cluster=other/);
-});
+dropped(
+  'is dropped if it is from another cluster, unless the receiver does not know its cluster',
+  () => {
+    const { open, say } = newScene();
+    const [a, edge, foreign] = [open(), open({ cluster: undefined }), open({ cluster: 'other' })];
+    say(foreign, 'x');
+    assert.equal([a.heard, a.dropped, edge.heard], [[], ['cluster'], ['x']]);
+    say(edge, 'y');
+    assert.equal([a.heard, a.dropped], [['y'], ['cluster']]);
+    assert.match(a.notices[0] ?? '', /ignored another cluster .* cluster=other/);
+  },
+);
 
-dropped('is dropped without forgetting known senders, however many messages arrive', () => {
+dropped('does not make the bus forget known senders, however many messages are dropped', () => {
   const { open, say, forge } = newScene();
   const [a, b] = [open(), open()];
   say(a, '1');
@@ -228,7 +231,7 @@ dropped('is dropped without forgetting known senders, however many messages arri
   assert.equal(b.heard, ['1', '2']);
 });
 
-dropped('is dropped with a report once in 30 s for each reason, and is counted', () => {
+dropped('is counted when it is dropped, and reported once in 30 s for each reason', () => {
   const { open, say, forge } = newScene();
   const [a, stranger] = [open(), open({ secrets: unchanging([OTHER]) })];
   for (let count = 0; count < 5; count += 1) {

@@ -11,7 +11,7 @@ import { stateOf } from '#test/support/settled';
 
 const MINE = { shard: 1, epoch: 1, owner: 'me-1' };
 
-/** `me`, which owns shard 1 at epoch 1, and `a`, which is present. */
+/** The handoff of `me`, which owns shard 1 at epoch 1. The node `a` is present. */
 async function newScene() {
   const world = new ClusterWorld();
   const members = world.members('me');
@@ -57,7 +57,7 @@ receiver('is the node’s present incarnation, if its journal has begun', async 
   assert.is(await handoff.receiverAt(undefined), undefined);
 });
 
-receiver('is undefined when that journal is sealed or cannot be read', async () => {
+receiver('is undefined when the journal is sealed or cannot be read', async () => {
   const { world, handoff } = await newScene();
   world.isStoreDown = true;
   assert.is(await handoff.receiverAt('a'), undefined);
@@ -88,7 +88,7 @@ giving('returns to this node at the next epoch when there is no other node', asy
   assert.equal(announced, []);
 });
 
-giving('is given again until the epoch has moved', async () => {
+giving('is given again until its epoch has changed', async () => {
   const { handoff, a, twists, asked, world } = await newScene();
   twists.push(
     async () => silence(),
@@ -102,17 +102,20 @@ giving('is given again until the epoch has moved', async () => {
   assert.equal(asked, ['releasing 1', 'a-1', 'a-1', 'a-1']);
 });
 
-giving('counts a failed change as applied if the row already names the new owner', async () => {
-  const { handoff, a, twists, asked, world } = await newScene();
-  twists.push(async (apply) => {
-    await apply();
-    return silence();
-  });
-  const given = handoff.give(MINE, a);
-  await pass(world.clock, HANDOFF_RETRY_MS);
-  assert.equal(await given, { shard: 1, epoch: 2, owner: 'a-1' });
-  assert.is(asked.length, 3);
-});
+giving(
+  'has been given if its row names the new owner after a change with unknown outcome',
+  async () => {
+    const { handoff, a, twists, asked, world } = await newScene();
+    twists.push(async (apply) => {
+      await apply();
+      return silence();
+    });
+    const given = handoff.give(MINE, a);
+    await pass(world.clock, HANDOFF_RETRY_MS);
+    assert.equal(await given, { shard: 1, epoch: 2, owner: 'a-1' });
+    assert.is(asked.length, 3);
+  },
+);
 
 giving(
   'returns to this node when the receiver leaves, unless the receiver owns it by then',

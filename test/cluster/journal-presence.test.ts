@@ -7,7 +7,7 @@ import { turnOfEvents } from '#test/support/settled';
 
 const HEAD: JournalHead = { address: 'a:8100', next: 0, lowWaterMark: 0, isSealed: false };
 
-/** A presence check over journals that a test sets, and the reads that it made. */
+/** A presence check of the journals in `heads`. `asked` lists the journals that were read. */
 function newScene() {
   const clock = new ManualClock();
   const heads = new Map<string, JournalHead>();
@@ -40,7 +40,7 @@ function newScene() {
 
 const looked = suite('an incarnation whose journal is checked');
 
-looked('is a member once its journal is found, and is not checked again', async () => {
+looked('is a member when its journal is found, and is not checked again', async () => {
   const { heads, asked, look, found } = newScene();
   heads.set('one', HEAD);
   assert.is(await look('one'), true);

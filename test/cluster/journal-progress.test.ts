@@ -14,8 +14,8 @@ class ProgressScene {
   reads = 0;
 
   /**
-   * Looks at and reads the journals. `each` runs before every look and returns the duration of an
-   * append.
+   * Runs `count` looks, and reads the journals after each look. `each` runs before a look. It
+   * returns the duration of this process's slowest append.
    */
   looks(count: number, each: (look: number) => number | undefined = () => undefined): void {
     for (let look = 0; look < count; look += 1) {
@@ -70,7 +70,7 @@ stalled('is read once a second', () => {
   assert.is(scene.progress.recentHead('a', scene.nowMs + PROGRESS_PERIOD_MS), undefined);
 });
 
-stalled('is unknown once it is no longer watched', () => {
+stalled('is not stalled when it is no longer watched', () => {
   const scene = new ProgressScene();
   scene.looks(6 * SECOND);
   scene.progress.forget('a');

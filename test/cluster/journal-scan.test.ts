@@ -10,7 +10,7 @@ import { turnOfEvents } from '#test/support/settled';
 const HOUR_MS = 60 * 60 * 1_000;
 const RECORDS = new TextEncoder().encode('[1,[]]');
 
-/** Journals by name, some of them sealed, and a node that scans them. */
+/** The journal scan of `me`, and the sealed journals of three other incarnations. */
 async function journalsUnderTest() {
   const clock = new ManualClock();
   const journals = memoryJournalStore(clock);
@@ -36,7 +36,7 @@ async function journalsUnderTest() {
 
 const old = suite('when a journal has been sealed for more than a day');
 
-old('it is deleted, unless a shard of any service refers to it', async () => {
+old('the journal is deleted, unless a shard of any service refers to it', async () => {
   const { names, pass, scan } = await journalsUnderTest();
   using _ = scan;
   await pass(24 * HOUR_MS);
@@ -53,7 +53,7 @@ old('a younger journal is kept', async () => {
 
 const idle = suite('when a journal has no shards and is not sealed');
 
-idle('it is sealed after an hour without growth', async () => {
+idle('the journal is sealed after an hour without growth', async () => {
   const { begin, journals, pass, scan } = await journalsUnderTest();
   using _ = scan;
   await begin('idle');
@@ -64,7 +64,7 @@ idle('it is sealed after an hour without growth', async () => {
   assert.ok((await journals.readHead('idle', 'serial'))?.isSealed);
 });
 
-idle('a growing journal is left alone, and so is the node’s own journal', async () => {
+idle('a growing journal and the node’s own journal are not sealed', async () => {
   const { append, begin, journals, pass, scan } = await journalsUnderTest();
   using _ = scan;
   await begin('alive');

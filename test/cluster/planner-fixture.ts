@@ -1,7 +1,7 @@
 import { planShards, type ShardAction, type ShardFacts } from '#cluster/shard-planner';
 import type { ShardRow } from '#storage/ports/cluster';
 
-/** A throttle that allows every move, for a node that stays. */
+/** A throttle of a node that does not leave. It allows every move. */
 const OPEN_THROTTLE: ShardFacts['throttle'] = {
   isLeaving: false,
   hasRoom: () => true,
@@ -9,7 +9,7 @@ const OPEN_THROTTLE: ShardFacts['throttle'] = {
   mayMove: () => true,
 };
 
-/** Differences to a node `me` that owns nothing and may do everything; see `planOf`. */
+/** Facts that differ from the default: the node `me` owns nothing and may do everything. */
 export type Differences = {
   /** Shard, owner and epoch of each row, as `3 a-1 7`. */
   readonly rows?: readonly string[];
@@ -28,7 +28,7 @@ export type Differences = {
   readonly hearsEnough?: boolean;
 };
 
-/** The actions planned at 100 s for `me-1`, which started at 0 with a grace period of 2 s. */
+/** Actions planned at 100 s for `me-1`, which started at 0 with a grace period of 2 s. */
 export function planOf(differences: Differences): ShardAction[] {
   const { sealed = [], ring = [] } = differences;
   const rows = (differences.rows ?? []).map((text) => rowOf(text));

@@ -8,13 +8,13 @@ import {
 } from '#cluster/failover-timing';
 import { RebalancingThrottle } from '#cluster/shard-planner';
 
-/** The throttle of `me`, which sees `a`, without a real clock. */
+/** The throttle of `me`, which sees the node `a`. The scene has its own time. */
 class ThrottleScene {
   readonly throttle = new RebalancingThrottle();
   nowMs = 0;
   viewHash = 'same';
 
-  /** Passes seconds; at the start of each, `a` is present with a view. */
+  /** Passes seconds. At the start of each second, `a` is present with the view `viewOfA`. */
   live(seconds: number, viewOfA = this.viewHash): void {
     for (let i = 0; i < seconds; i += 1) {
       this.throttle.look(this.viewHash, [{ node: 'a', viewHash: viewOfA }], this.nowMs);
@@ -136,7 +136,7 @@ movesInFlight('of a leaving node are spread over time', () => {
   }
   assert.equal(givenUp, [1, 10, 10, 10, 10, 10, 10, 10, 10, 10]);
   for (let late = 0; late < 50; late += 1) {
-    assert.ok(scene.mayGiveUp(), 'a shard that arrives later moves at once');
+    assert.ok(scene.mayGiveUp(), 'a shard that arrives later moves immediately');
     scene.moving(late)[Symbol.dispose]();
   }
 });

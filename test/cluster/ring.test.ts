@@ -18,7 +18,7 @@ const movedBesidesMax = (shardCount: number): number => 6 + shardCount / 10;
 
 const ring = suite('the consistent-hash ring');
 
-ring('assigns every shard to a node, and no node has over one shard more than another', () => {
+ring('assigns every shard to a node, and two nodes differ by at most one shard', () => {
   fc.assert(
     fc.property(nodeNames, shardCounts, (nodes, shardCount) => {
       const assigned = assignShards(nodes, shardCount);
@@ -111,7 +111,7 @@ circle('are the same whether or not the node itself is listed, in any order', ()
   );
 });
 
-circle('are the whole ring, from each node on', () => {
+circle('are all other nodes, in the order of the ring after the node', () => {
   const nodes = ['a', 'b', 'c', 'd', 'e'];
   const order = ['a', ...nodesAfter('a', nodes, 4)];
   const [second = ''] = order.slice(1);

@@ -5,7 +5,7 @@ import { silence } from '#test/cluster/membership/cluster-fixture';
 
 const outage = suite('when every owner has died');
 
-/** Two dead owners of all shards, before any node has detected their death. */
+/** Two nodes own all shards and have just died. No node has detected their death yet. */
 async function newOutage() {
   const scene = await newScene();
   for (const node of ['a', 'b']) await scene.join(node);
@@ -22,12 +22,15 @@ outage('a single node that returns waits for the others', async () => {
   assert.is(scene.host.open.size, SHARDS);
 });
 
-outage('the nodes claim without further waiting once there are as many as owners', async () => {
-  const scene = await newOutage();
-  await scene.join('c');
-  await scene.live(STARTUP_GRACE_MS - 500);
-  assert.equal(scene.openNow(), shardsOf('me', ['c', 'me']));
-});
+outage(
+  'the nodes claim without further waiting when they are as many as the owners were',
+  async () => {
+    const scene = await newOutage();
+    await scene.join('c');
+    await scene.live(STARTUP_GRACE_MS - 500);
+    assert.equal(scene.openNow(), shardsOf('me', ['c', 'me']));
+  },
+);
 
 const first = suite('shards that no node has ever owned');
 
@@ -52,7 +55,7 @@ first('are not claimed by a node without a bus', async () => {
   assert.is(scene.host.open.size, SHARDS);
 });
 
-first('are opened when a claim that timed out was applied after all', async () => {
+first('are opened if a claim that timed out was applied', async () => {
   const scene = await newScene();
   scene.twists.set(3, [
     async (apply) => {
@@ -65,7 +68,7 @@ first('are opened when a claim that timed out was applied after all', async () =
   assert.is(scene.changes.filter(({ shard }) => shard === 3).length, 1);
 });
 
-first('are opened when a claim fails because its own earlier try succeeded', async () => {
+first('are opened if a claim fails because its own earlier attempt succeeded', async () => {
   const scene = await newScene();
   scene.twists.set(3, [
     async (apply) => {
@@ -77,7 +80,7 @@ first('are opened when a claim fails because its own earlier try succeeded', asy
   assert.is(scene.host.open.get(3), 1);
 });
 
-first('are left alone when another node claimed first', async () => {
+first('are not opened if another node claimed them first', async () => {
   const scene = await newScene();
   await scene.join('a');
   const [shard = 0] = shardsOf('me', ['a', 'me']);

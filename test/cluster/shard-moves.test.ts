@@ -36,13 +36,13 @@ moved('stays open while the receiver’s journal has not begun', async () => {
   assert.not(scene.host.steps.some((step) => step.startsWith('close')));
 });
 
-moved('does not count as a move in flight after a failed try', async () => {
+moved('is no longer a move in flight after a failed attempt', async () => {
   const scene = await newScene();
   await scene.live(4_000);
   scene.talking.add('a');
   scene.world.found.set('a:1', { kind: 'answered', incarnation: 'a-1' });
-  const tries = 1 + Math.ceil(MOVES_IN_FLIGHT_MAX / shardsOf('a', ['a', 'me']).length);
-  await scene.live(tries * (MOVE_COOLDOWN_MS + 1_000));
+  const attempts = 1 + Math.ceil(MOVES_IN_FLIGHT_MAX / shardsOf('a', ['a', 'me']).length);
+  await scene.live(attempts * (MOVE_COOLDOWN_MS + 1_000));
   assert.is(scene.host.open.size, SHARDS);
   await scene.world.begin('a');
   await scene.live(MOVE_COOLDOWN_MS + 2_000);
@@ -133,7 +133,7 @@ leaving('gives all shards to other nodes, one by one, and is then done', async (
 });
 
 leaving(
-  'gives shards away that the table has assigned to it and that it has not opened yet',
+  'gives away a shard whose row names the node, even if the node has not opened it yet',
   async () => {
     const scene = await newScene();
     await scene.joinAsOwner('a');

@@ -77,7 +77,7 @@ known('is the owner with the largest epoch, in any order of messages', () => {
   );
 });
 
-known('does not change after another claim to the same epoch', () => {
+known('does not change if another node claims the same epoch', () => {
   const { table, changes } = newScene();
   assert.ok(table.learn(0, owner('a', 5)));
   assert.not(table.learn(0, owner('b', 5)));
@@ -109,7 +109,7 @@ const doubted = suite('an owner that did not serve a call');
 /** Largest epoch that a message can contain. */
 const UNBEATABLE = Number.MAX_SAFE_INTEGER;
 
-doubted('is replaced by the true owner’s next message, whatever its epoch', () => {
+doubted('is replaced when the next message of the true owner arrives, at any epoch', () => {
   const { clock, owned, engine, table, changes } = newScene();
   table.learn(1, owner('insider', UNBEATABLE));
   owned.push([1, 5]);
@@ -132,14 +132,17 @@ doubted('is not accepted again instead of the owner that replaced it', () => {
   assert.ok(table.learn(1, owner('b', 6)), 'the next owner is accepted');
 });
 
-doubted('is not cleared by its own message, nor by another address', () => {
-  const { clock, table } = newScene();
-  const claim = owner('a', UNBEATABLE);
-  table.learn(1, { ...claim, address: 'elsewhere:1' });
-  table.doubt(1, clock.monotonicMs());
-  assert.not(table.learn(1, { ...claim, address: 'elsewhere:1' }));
-  assert.ok(table.learn(1, owner('a', 5)), 'the same node at its true address');
-});
+doubted(
+  'is not confirmed by its own message, but replaced by the same node at another address',
+  () => {
+    const { clock, table } = newScene();
+    const claim = owner('a', UNBEATABLE);
+    table.learn(1, { ...claim, address: 'elsewhere:1' });
+    table.doubt(1, clock.monotonicMs());
+    assert.not(table.learn(1, { ...claim, address: 'elsewhere:1' }));
+    assert.ok(table.learn(1, owner('a', 5)), 'the same node at its true address');
+  },
+);
 
 doubted('is kept as long as no other owner is known, even without the bus', async () => {
   const { clock, bus, table } = newScene();
@@ -163,7 +166,7 @@ doubted('is not doubted if it was learned after the call was sent', () => {
   assert.is(table.ownerOf(1)?.incarnation, 'new');
 });
 
-doubted('is trusted as before ten seconds later', () => {
+doubted('is trusted again after ten seconds', () => {
   const { clock, table } = newScene();
   table.learn(1, owner('a', 5));
   table.doubt(1, clock.monotonicMs());
@@ -172,7 +175,7 @@ doubted('is trusted as before ten seconds later', () => {
   assert.is(table.ownerOf(1)?.incarnation, 'a');
 });
 
-doubted('is also an owner that the table does not name, or not at that epoch', () => {
+doubted('is treated like an owner that the stored table contradicts or lacks', () => {
   const { clock, table } = newScene();
   for (const shard of [0, 1, 2]) table.learn(shard, owner('insider', UNBEATABLE));
   table.learn(3, owner('a', 5));

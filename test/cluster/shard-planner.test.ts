@@ -85,7 +85,7 @@ given('keeps its row when this node leaves and no other node exists', () => {
   assert.is(plan[0]?.kind, 'moveOn');
 });
 
-given('is left alone while one of its tasks is in progress', () => {
+given('gets no action while one of its tasks is in progress', () => {
   assert.equal(planOf({ rows: ['0 me-1 2'], ring: ['me'], busy: [0] }), []);
   assert.equal(planOf({ rows: ['0 a-1 2'], ring: ['me'], busy: [0], sealed: ['a-1'] }), []);
   assert.equal(planOf({ rows: ['0 a-1 2'], ring: ['me'], busy: [0], open: [[0, 1]] }), []);
@@ -114,7 +114,7 @@ open('is given to its target if the throttle allows the move', () => {
   assert.equal(planOf({ ...held, hearsEnough: false }), []);
 });
 
-open('counts together with other moves of the same look', () => {
+open('is counted together with the other moves of the same look', () => {
   const planned: number[] = [];
   const mayMove = (_shard: number, _node: string, _nowMs: number, moves = 0) => {
     planned.push(moves);

@@ -20,9 +20,9 @@ dead('are recovered, then claimed, then opened, within a second', async () => {
 
 for (const isHeard of [true, false]) {
   const what = isHeard
-    ? 'at once when all others are heard'
+    ? 'immediately when all other owners are heard'
     : 'only after the grace period otherwise';
-  dead(`are claimed by a node that has just started ${what}`, async () => {
+  dead(`are claimed by a node that has just started, ${what}`, async () => {
     const scene = await newScene();
     await scene.world.begin('lost');
     scene.kill('lost');
@@ -78,27 +78,24 @@ dead(
   },
 );
 
-dead(
-  'count as decided when another node has claimed them, so their records may be deleted',
-  async () => {
-    const scene = await newSceneOfOwner();
-    await scene.join('b');
-    const mine = shardsOf('me', ['b', 'me']);
-    const [shard = 0] = mine;
-    scene.twists.set(shard, [
-      async () => {
-        await scene.put(shard, 'b-1');
-        return silence();
-      },
-    ]);
-    scene.kill('a');
-    await scene.live(3_000);
-    assert.not(scene.host.open.has(shard));
-    assert.not(scene.host.isRecovered({ shard, epoch: 2 }));
-  },
-);
+dead('lose their recovered records when another node has claimed them', async () => {
+  const scene = await newSceneOfOwner();
+  await scene.join('b');
+  const mine = shardsOf('me', ['b', 'me']);
+  const [shard = 0] = mine;
+  scene.twists.set(shard, [
+    async () => {
+      await scene.put(shard, 'b-1');
+      return silence();
+    },
+  ]);
+  scene.kill('a');
+  await scene.live(3_000);
+  assert.not(scene.host.open.has(shard));
+  assert.not(scene.host.isRecovered({ shard, epoch: 2 }));
+});
 
-dead('wait for the end of its read lease without proof of death', async () => {
+dead('are claimed only after the read lease of the node if its death is not proven', async () => {
   const scene = await newSceneOfOwner();
   scene.talking.delete('a');
   scene.world.found.set('a:1', { kind: 'silent' });
@@ -111,7 +108,7 @@ dead('wait for the end of its read lease without proof of death', async () => {
   assert.is(scene.host.open.size, SHARDS);
 });
 
-dead('stop waiting when the proof of death arrives', async () => {
+dead('are claimed immediately when the proof of death arrives', async () => {
   const scene = await newSceneOfOwner();
   scene.world.found.set('a:1', { kind: 'silent' });
   await scene.world.stored.seal('a-1');

@@ -35,7 +35,7 @@ for (const [what, headers, reason] of [
   ],
   ['its own host', { host: 'evil.example' }, 'wrong_host'],
   ['no host', { host: undefined }, 'wrong_host'],
-  ['a host with a name before it', { host: 'evil@127.0.0.1' }, 'wrong_host'],
+  ['a host with a user name before it', { host: 'evil@127.0.0.1' }, 'wrong_host'],
 ] as const) {
   sites(`is refused with ${what}, whatever the cookie`, async () => {
     await using desk = await openConsole();
@@ -145,7 +145,7 @@ sessions('over TLS has a cookie that browsers send to this host only', async () 
   assert.is((await plain.send('GET', '/me')).status, 401);
 });
 
-const answers = suite('every answer of the console');
+const answers = suite('an answer of the console');
 
 function assertSafe({ headers }: Reply): void {
   const policy =
@@ -158,7 +158,11 @@ function assertSafe({ headers }: Reply): void {
   assert.is(headers['cross-origin-resource-policy'], 'same-origin');
   assert.is(headers['cache-control'], 'no-store');
   assert.ok(headers['permissions-policy']);
-  assert.is(headers['strict-transport-security'], undefined, 'which plain HTTP must not have');
+  assert.is(
+    headers['strict-transport-security'],
+    undefined,
+    'an answer over plain HTTP must not have this header',
+  );
 }
 
 answers('has the headers that restrict browsers', async () => {
@@ -284,7 +288,7 @@ others('accepts only the latest set-up link, for a day', async () => {
   assert.is((await desk.browser().send('POST', '/setup', { ...body, token: second })).status, 404);
 });
 
-others('gets one member if several people use a link at once', async () => {
+others('gets one member if several people use a link concurrently', async () => {
   await using desk = await openConsole();
   const token = await desk.setUpToken();
   const tries = await Promise.all(

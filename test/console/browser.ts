@@ -88,7 +88,7 @@ export class Browser {
   }
 }
 
-/** The cookies of an answer, exactly as they were set. */
+/** The `set-cookie` lines of an answer. */
 export function setCookies({ headers }: Reply): string[] {
   return [headers['set-cookie'] ?? []].flat();
 }

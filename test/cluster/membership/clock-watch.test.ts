@@ -68,7 +68,10 @@ function newScene(servers?: (trueMs: number) => Promise<number[]>) {
       heard[kind][at % 2]?.({ incarnation, sentAtMs });
     }
   };
-  /** Passes seconds in which these engines or limiters send heartbeats; with 0 no time passes. */
+  /**
+   * Passes seconds in which these processes, alternately engines and limiters, send heartbeats.
+   * With 0 seconds, each process sends one heartbeat and no time passes.
+   */
   const liveAmong = (kind: keyof typeof heard, seconds: number, ...names: string[]) => {
     if (seconds === 0) say(kind, names);
     for (let second = 0; second < seconds; second += 1) {
@@ -93,7 +96,7 @@ watched('is unsure alone, with only its own messages, and with one other process
   assert.is(watch.verdict, 'agreed');
 });
 
-watched('detects its own clock step at once, steps aside after 3 s, and recovers', () => {
+watched('detects its own clock step immediately, steps aside after 3 s, and recovers', () => {
   const { watch, notices, step, live } = newScene();
   live(2, 'a', 'b');
   step(HOUR_MS);
@@ -125,18 +128,21 @@ watched('stays wrong and aside when the others fall silent or restart', () => {
   assert.equal([watch.verdict, watch.isAside], ['agreed', false]);
 });
 
-watched('is right again once its clock is corrected, even if no other process is left', () => {
-  const { watch, step, live } = newScene();
-  live(2, 'a', 'b');
-  step(HOUR_MS);
-  live(12, 'a', 'b');
-  live(10);
-  step(-HOUR_MS + 2_000);
-  live(1);
-  assert.equal([watch.verdict, watch.isAside], ['unsure', false]);
-});
+watched(
+  'is unsure, no longer wrong, when its clock is corrected while no other process is left',
+  () => {
+    const { watch, step, live } = newScene();
+    live(2, 'a', 'b');
+    step(HOUR_MS);
+    live(12, 'a', 'b');
+    live(10);
+    step(-HOUR_MS + 2_000);
+    live(1);
+    assert.equal([watch.verdict, watch.isAside], ['unsure', false]);
+  },
+);
 
-watched('does not blame its clock for messages that waited during a pause', () => {
+watched('does not find its clock wrong because of messages that waited during a pause', () => {
   const { clock, watch, notices, live, hear } = newScene();
   live(3, 'a', 'b');
   const sentBeforeMs = clock.wallMs();
@@ -163,7 +169,7 @@ watched('stays wrong after a pause if it was wrong before', () => {
 
 const started = suite('a process that starts with a wrong clock');
 
-started('is found wrong by the messages that its bus drops, and steps aside at once', () => {
+started('is found wrong by the messages that its bus drops, and steps aside immediately', () => {
   const { watch, notices, step, liveAmong } = newScene();
   step(20 * 24 * HOUR_MS);
   liveAmong('strangers', 1, 'a');
@@ -176,7 +182,7 @@ started('is found wrong by the messages that its bus drops, and steps aside at o
   assert.equal([watch.verdict, watch.isAside], ['agreed', false]);
 });
 
-started('does not make another process unsure that agrees with two others', () => {
+started('does not change the verdict of a process that agrees with two others', () => {
   const { watch, live, liveAmong, step } = newScene();
   live(1, 'a', 'b');
   for (let second = 0; second < 5; second += 1) {
@@ -263,7 +269,7 @@ few('queries every 10 s, and not while it receives messages of two others', asyn
   assert.is(asked(), 7);
 });
 
-few('is right again by servers, while the processes that found it wrong are silent', async () => {
+few('is found right by servers after the processes that found it wrong fall silent', async () => {
   const { clock, watch, live, hear } = newScene(showing(0));
   live(2, 'a', 'b');
   // A process that has the secret sends as two senders, whose clocks then step.

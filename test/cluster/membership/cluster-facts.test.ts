@@ -53,7 +53,7 @@ function newScene() {
 
 const agreeing = suite('the cluster facts that an edge accepts');
 
-agreeing('are the facts of two agreeing nodes, at once', async () => {
+agreeing('are the facts of two agreeing nodes, without a wait', async () => {
   const { decided, notices, say } = newScene();
   await say('a', TRUE);
   assert.equal(decided, []);
@@ -83,7 +83,7 @@ agreeing(
     await say('e', LIE);
     await say('a', TRUE);
     await say('b', TRUE);
-    assert.equal(decided, [], 'undecided at once, because one node contradicts');
+    assert.equal(decided, [], 'still undecided, because one node contradicts');
     await live(1_600);
     assert.equal(decided, [TRUE]);
     assert.is(notices.length, 1);

@@ -16,23 +16,23 @@ export function silence(): never {
   throw new Fault('service_unavailable', 'no answer', { isOutcomeUnknown: true });
 }
 
-/** A bus, a clock, journals that can be made slow, and addresses with or without a process. */
+/** A simulated cluster: a bus, a clock, journals, and the processes that answer probes. */
 export class ClusterWorld {
   readonly clock = new ManualClock();
   readonly bugs: unknown[] = [];
   readonly bus: Bus = inProcessBus({ clock: this.clock, onBug: (e) => this.bugs.push(e) });
-  /** Result of a probe by address; addresses without an entry have no process. */
+  /** Result of a probe by address. An address without an entry refuses connections. */
   readonly found = new Map<string, Found>();
   readonly probed: string[] = [];
   /** Probed addresses that were asked for their incarnation. */
   readonly named: string[] = [];
   readonly stored: JournalStore = memoryJournalStore(this.clock);
-  /** Seals, in the order of the requests. */
+  /** Incarnations whose journals were sealed, in the order of the requests. */
   readonly seals: string[] = [];
   isStoreDown = false;
   /** Journals whose reads get no answer. */
   readonly unread = new Set<string>();
-  /** Duration of a head read. */
+  /** Duration of a head read, in milliseconds. */
   readMs = 0;
   readonly journals: JournalStore = {
     ...this.stored,
@@ -58,9 +58,7 @@ export class ClusterWorld {
     return found;
   };
 
-  /**
-   * Membership of the process `node` in its first incarnation, `node-1`. Disposed with the world.
-   */
+  /** Membership as the first incarnation of `node`, `node-1`, sees it. */
   members(node: string, isLeaving = () => false): Membership {
     return new Membership({
       bus: this.bus,

@@ -7,12 +7,12 @@ const ME = { incarnation: 'me-1', node: 'me', address: 'me:1', isDirect: true };
 /** Result of a probe of an owner: a word, or the process that answered. */
 type Found = 'refused' | 'listening' | 'silent' | Extract<Probed, { kind: 'answered' }>;
 
-/** Head of a journal of `node`, open unless `change` differs. */
+/** Head of an open journal of `node`, overridden by `change`. */
 export function headOf(node: string, change: Partial<JournalHead> = {}): JournalHead {
   return { address: `${node}:1`, next: 0, lowWaterMark: 0, isSealed: false, ...change };
 }
 
-/** Reason for sealing a journal; undefined for every other step. */
+/** Reason for sealing a journal; undefined for every other verdict. */
 export function reasonOf(verdict: Verdict | undefined): SealReason | undefined {
   return verdict?.kind === 'seal' ? verdict.reason : undefined;
 }
@@ -49,12 +49,12 @@ export class EvidenceScene {
     }
   }
 
-  /** Step for an owner when a look starts now. */
+  /** Verdict about an owner if a look starts now. */
   first(node: string): Verdict | undefined {
     return verdicts(this.evidence, this.nowMs).find(({ owner }) => owner === `${node}-1`);
   }
 
-  /** One examination of an owner with these probe results. Returns the remaining step. */
+  /** Examines an owner with these probe results. Returns the verdict that needs more than them. */
   examine(node: string, head: HeadFound, ...probes: readonly Found[]): Verdict | undefined {
     const owner = `${node}-1`;
     let verdict = this.first(node);

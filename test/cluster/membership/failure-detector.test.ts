@@ -65,7 +65,7 @@ due('starts for a node without any heartbeat', () => {
   assert.equal(scene.first('a'), { kind: 'readHead', owner: 'a-1' });
 });
 
-due('does not start while another is in progress, and starts again when that has ended', () => {
+due('does not start while the owner is being examined, and starts again after that', () => {
   const { evidence, nowMs } = new EvidenceScene(['a']);
   evidence.begin('a-1', nowMs);
   assert.equal(verdicts(evidence, nowMs), []);
@@ -126,7 +126,7 @@ function aimAt(scene: EvidenceScene): ProbeAim | undefined {
   return verdict?.kind === 'probe' ? verdict.aim : undefined;
 }
 
-dead('is another incarnation at the address, which is requested after 1.25 s of silence', () => {
+dead('is another incarnation at the address; it is requested after 1.25 s of silence', () => {
   const scene = new EvidenceScene(['a']);
   scene.nowMs += 1_249;
   assert.is(aimAt(scene), 'listener');
@@ -164,7 +164,7 @@ sealed('is recorded, and may be taken over after its read lease', () => {
   assert.not(evidence.sealed('a-1', false, nowMs + 1), 'the seal is already known');
 });
 
-sealed('may be taken over at once when its death is proven in the meantime', () => {
+sealed('may be taken over immediately when its death is proven in the meantime', () => {
   const scene = new EvidenceScene(['a']);
   scene.evidence.sealed('a-1', false, scene.nowMs);
   const head = headOf('a', { isSealed: true });
@@ -184,7 +184,7 @@ sealed('is not sealed again, however long it is silent', () => {
   assert.is(scene.examine('a', headOf('a'), 'silent'), undefined);
 });
 
-sealed('is not examined further once its seal is sent', () => {
+sealed('is not examined further after the request for its seal is sent', () => {
   const { evidence, nowMs } = new EvidenceScene(['a']);
   evidence.begin('a-1', nowMs);
   assert.is(nextVerdict(evidence, 'a-1', nowMs)?.kind, 'readHead');

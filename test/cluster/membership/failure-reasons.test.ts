@@ -65,7 +65,7 @@ stalled('is not sealed by nodes other than the next three on the ring', () => {
   }
 });
 
-stalled('is sealed at most once in 10 s, whichever owner it is', () => {
+stalled('is not sealed within 10 s after the seal of another stalled owner', () => {
   const scene = new EvidenceScene();
   scene.evidence.sealing('c-1', false, scene.nowMs);
   assert.is(reasonOf(stall(scene, 'a', STALLED_S)), 'stalled', 'after a seal for another reason');
@@ -76,7 +76,7 @@ stalled('is sealed at most once in 10 s, whichever owner it is', () => {
   assert.is(reasonOf(stall(scene, 'b', 1)), 'stalled');
 });
 
-stalled('is observed from the start when it owns shards again', () => {
+stalled('gets the full 5 s again when it owns shards again', () => {
   const scene = new EvidenceScene();
   stall(scene, 'a', STALLED_S - 1);
   scene.evidence.watch(new Set(['b-1']), scene.nowMs);
@@ -86,7 +86,7 @@ stalled('is observed from the start when it owns shards again', () => {
 
 const unreachable = suite('an owner that is silent and unreachable');
 
-/** Step for `a`, whose journal grows, after a silence of `seconds`. */
+/** Verdict about `a`, whose journal grows, after a silence of `seconds`. */
 function silence(scene: EvidenceScene, seconds: number, heard = ['b', 'c']): Verdict | undefined {
   for (let second = 0; second < seconds; second += 1) {
     scene.pass(1, heard);

@@ -140,16 +140,19 @@ speaking('cannot silence that node with the largest sequence number', async () =
   assert.equal(nodesOf(edge), ['a']);
 });
 
-speaking('is not accepted even if its messages arrive before that node’s', async () => {
-  const { watch, start, forge, live } = newScene();
-  const a = await start('a');
-  await live(1);
-  const late = watch();
-  forge(a, { isLeaving: true, shards: [[1, Number.MAX_SAFE_INTEGER]] });
-  assert.equal(late.known(), []);
-  await live(1);
-  assert.equal(nodesOf(late), ['a']);
-});
+speaking(
+  'is not accepted even if its messages arrive before the messages of that node',
+  async () => {
+    const { watch, start, forge, live } = newScene();
+    const a = await start('a');
+    await live(1);
+    const late = watch();
+    forge(a, { isLeaving: true, shards: [[1, Number.MAX_SAFE_INTEGER]] });
+    assert.equal(late.known(), []);
+    await live(1);
+    assert.equal(nodesOf(late), ['a']);
+  },
+);
 
 speaking('cannot prevent a process from beginning its next incarnation', async () => {
   const { watch, start, live } = newScene();
@@ -167,7 +170,7 @@ speaking('cannot prevent a process from beginning its next incarnation', async (
 
 const inventing = suite('a process with the secret that invents a node');
 
-/** Sends heartbeats for a while for an incarnation of `node` with a later start than any other. */
+/** Sends heartbeats for 5 s, for an incarnation of `node` with the latest possible start time. */
 async function insist(scene: ReturnType<typeof newScene>, node: string, isLeaving: boolean) {
   const bus = scene.open();
   const lie = { node, incarnation: liarsId(bus), bus };

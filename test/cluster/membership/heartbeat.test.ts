@@ -30,7 +30,7 @@ const HEARTBEAT: Heartbeat = {
 const { cluster, service, incarnation, address } = HEARTBEAT;
 const ANNOUNCEMENT = { cluster, service, shard: 7, epoch: 3, incarnation, address };
 
-/** Changes that make a message invalid, one by one. */
+/** Changes of a heartbeat. Each change alone makes the heartbeat invalid. */
 const HEARTBEAT_DAMAGES: readonly Record<string, unknown>[] = [
   { cluster: undefined },
   { cluster: '' },
@@ -105,7 +105,7 @@ codec('are not confused with each other', () => {
   assert.is(decodeAnnouncement(encodeHeartbeat(HEARTBEAT)), undefined);
 });
 
-codec('never throw, whatever the bytes', () => {
+codec('are undefined if decoded from arbitrary bytes, without an error', () => {
   const anyJson = fc.json().map((text) => new TextEncoder().encode(text));
   fc.assert(
     fc.property(fc.oneof(fc.uint8Array({ maxLength: 200 }), anyJson), (message) => {

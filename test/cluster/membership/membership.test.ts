@@ -19,7 +19,7 @@ alive('see each other and themselves within a second, sorted by name', () => {
   );
 });
 
-alive('are seen at once when they announce themselves', () => {
+alive('are seen immediately when they send a heartbeat', () => {
   const { clock, join } = newScene();
   const [a, b] = [join(() => report('a')), join(() => report('b'))];
   b.beat();
@@ -135,7 +135,7 @@ silent('are timed by the monotonic clock alone', () => {
 
 const leaving = suite('members that leave');
 
-leaving('leave every view at once, including their own, and stay known', () => {
+leaving('leave every view immediately, including their own, and stay known', () => {
   const { clock, join } = newScene();
   let isLeaving = false;
   const [a, b] = [join(() => report('a', { isLeaving })), join(() => report('b'))];
@@ -167,7 +167,7 @@ restarted('are present once, as their newest incarnation, in any order of heartb
   assert.equal(knownTo(edge), ['first', 'second']);
 });
 
-restarted('let their own earlier incarnation detect its replacement', () => {
+restarted('replace their earlier incarnation in its own view too', () => {
   const { join, say } = newScene();
   const former = join(() => report('a'));
   say('a', { incarnation: 'second', startedAtMs: 20 });
@@ -198,7 +198,7 @@ restarted('change the view, even if no silence was detected', () => {
 
 const dead = suite('members that are proven dead');
 
-dead('leave the view at once, and their messages are ignored from then on', () => {
+dead('leave the view immediately, and their messages are ignored from then on', () => {
   const { clock, bus, join, say } = newScene();
   const edge = join(undefined);
   const heard: unknown[] = [];

@@ -60,7 +60,7 @@ roll('has no answer of a process that has ended', () => {
   assert.equal(asked.present(), []);
 });
 
-roll('makes a process answer five times a second, despite a thousand calls', () => {
+roll('makes a process answer at most five times a second, even to a thousand calls', () => {
   const { clock, said, answer, call } = newScene();
   answer('edge', 'e1');
   for (let step = 0; step < 1_000; step += 1) {

@@ -9,7 +9,7 @@ export function isWatched(node: string): boolean {
   return nodesAfter(node, ['me', ...MANY], WATCHERS).includes('me');
 }
 
-/** A node among `MANY` that `me` watches (`isMine`) or does not watch. */
+/** A node in `MANY`: `me` watches it if `isMine`, and does not watch it otherwise. */
 export function oneOfMany(isMine: boolean): string {
   return MANY.find((node) => isWatched(node) === isMine) ?? '';
 }
