@@ -19,8 +19,9 @@ import { TEST_ORIGIN } from '#test/support/test-logger';
 /** A valid password of the first owner. */
 export const PASSWORD = 'a fine and private place';
 
-/** The account under test, and another account. */
+/** Id of the account under test. */
 export const ACCOUNT_ID = 'accountOfAda';
+/** Id of another account. */
 export const OTHER_ACCOUNT_ID = 'accountOfBob';
 
 /**

@@ -48,7 +48,7 @@ flows('signs people in by email and password, and signs them out', async () => {
   assert.is((await browser.send('GET', '/me')).status, 401, 'the old cookie is invalid');
 });
 
-flows('lists sessions, and ends one session, all others, or its own', async () => {
+flows('lists sessions, ends one of them, and ends all sessions except its own', async () => {
   await using desk = await openConsole();
   const first = await desk.owner();
   const second = desk.browser('198.51.100.9');
@@ -111,7 +111,7 @@ flows('invites, changes and removes members', async () => {
   );
   const [ada, second] = members;
   await owner.expect(200, 'PATCH', `/members/${second?.id}`, { role: 'viewer' });
-  assert.is((await bob.expect(200, 'GET', '/me')).data['role'], 'viewer', 'at once');
+  assert.is((await bob.expect(200, 'GET', '/me')).data['role'], 'viewer', 'immediately');
   const last = await owner.send('PATCH', `/members/${ada?.id}`, { role: 'viewer' });
   assert.equal([last.status, last.reason], [409, 'last_owner']);
   assert.is((await owner.send('DELETE', `/members/${ada?.id}`)).reason, 'last_owner');
@@ -121,7 +121,7 @@ flows('invites, changes and removes members', async () => {
     ['begun', 'conflict'],
   );
   await owner.expect(200, 'DELETE', `/members/${second?.id}`);
-  assert.is((await bob.send('GET', '/me')).status, 401, 'at once');
+  assert.is((await bob.send('GET', '/me')).status, 401, 'immediately');
   assert.is((await desk.browser().signIn('bob@example.com', PASSWORD)).reason, 'no_account');
 });
 

@@ -14,7 +14,7 @@ const MARKS = [
   'the agent of bob',
 ];
 
-/** Ids of another account, by kind. */
+/** Ids of objects of the other account, by kind of object. */
 type Foreign = Readonly<Record<'member' | 'invitation' | 'session' | 'key', string>>;
 
 const idIn = (value: unknown): string => String((value as { id: string }).id);
@@ -76,7 +76,7 @@ function routesOf(desk: TestConsole) {
 
 const foreign = suite('the data of another account');
 
-foreign('gets the same answer on every route as data that never existed', async () => {
+foreign('is answered on every route like data that never existed', async () => {
   await using desk = await openConsole();
   const theirs = await otherAccount(desk);
   const ada = await desk.owner();

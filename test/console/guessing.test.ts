@@ -43,11 +43,11 @@ slowing('waits twice as long after each failure from one network, up to 15 minut
   for (let tries = 0; tries < 5; tries += 1) begin(EMAIL, '203.0.113.7');
 });
 
-slowing('is counted with its tries in progress, so that parallel tries gain nothing', () => {
+slowing('gains nothing by parallel attempts, because attempts in progress are counted', () => {
   const { begin, isLate } = throttle();
-  const tries = Array.from({ length: 5 }, () => begin(EMAIL, '203.0.113.7'));
+  const attempts = Array.from({ length: 5 }, () => begin(EMAIL, '203.0.113.7'));
   assert.ok(isLate(EMAIL, '203.0.113.7'));
-  tries[0]?.succeeded();
+  attempts[0]?.succeeded();
   assert.is(isLate(EMAIL, '203.0.113.7'), false, 'a right password clears the failures');
 });
 

@@ -52,7 +52,7 @@ live('starts with the state, sends each cycle, and has the security headers', as
   assert.is(cycle?.id, 1);
 });
 
-live('lasts less than a minute, and its page reconnects at once for missed events', async () => {
+live('ends within a minute; a page that reconnects gets the missed events', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const id = await newInstance(owner);
@@ -147,7 +147,7 @@ for (const [what, end, status] of [
   });
 }
 
-live('does not count as use of its session, which still becomes idle', async () => {
+live('does not prevent its session from becoming idle', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const id = await newInstance(owner);
@@ -156,7 +156,7 @@ live('does not count as use of its session, which still becomes idle', async () 
   for (; status === 200 && minutes < 40; minutes += 1) {
     using reader = await owner.follow(`/instances/${id}/events`);
     status = reader.status;
-    // A page's unattended requests do not count either.
+    // Unattended requests of a page do not prevent it either.
     const look = { 'x-unattended': 'true' };
     await owner.send('GET', `/instances/${id}`, undefined, look);
     if (status === 200) await pass(desk, 60);

@@ -73,7 +73,7 @@ bounded('lists the instances with the most cycles, and the rest of the month', a
   assert.is(found.otherCycles, 500 - 410);
   assert.equal([found.instancesTotal, found.instancesListed, found.isComplete], [30, 30, true]);
   assert.ok(calls.every(({ accountId }) => accountId === 'accountOfAda'));
-  assert.ok(state.most <= 8, `${state.most} at once`);
+  assert.ok(state.most <= 8, `${state.most} concurrent calls`);
 });
 
 bounded('never reports a negative rest', async () => {
@@ -81,7 +81,7 @@ bounded('never reports a negative rest', async () => {
   assert.is((await instanceUsage(ports, 'accountOfAda')).otherCycles, 0);
 });
 
-bounded('covers the 10,000 newest instances, and states that limit', async () => {
+bounded('covers the 10,000 newest instances, and reports that it is incomplete', async () => {
   const { ports, calls, state } = engines(12_345);
   const found = await instanceUsage(ports, 'accountOfAda');
   assert.equal(
@@ -93,7 +93,7 @@ bounded('covers the 10,000 newest instances, and states that limit', async () =>
   assert.is(state.most, 8);
 });
 
-bounded('yields to other work, though engines answer at once', async () => {
+bounded('yields to other work, although engines answer immediately', async () => {
   const { ports, calls, state } = engines(1_000);
   state.isImmediate = true;
   let turns = 0;
@@ -106,7 +106,7 @@ bounded('yields to other work, though engines answer at once', async () => {
   assert.ok(turns >= calls.length / 8, `${turns} turns for ${calls.length} calls`);
 });
 
-bounded('stops after ten seconds, with all its calls', async () => {
+bounded('stops after ten seconds, which is also the deadline of all its calls', async () => {
   const { ports, clock, calls } = engines(1_000, ({ command }) => {
     if (command.kind === 'readHistory') clock.advance(400);
   });

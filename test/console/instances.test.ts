@@ -35,7 +35,7 @@ const WRITES: typeof READS = [
 ];
 const EVERY = [...READS, ...WRITES];
 
-/** Sends such a request as a browser, a second after the previous request. */
+/** Sends a request of `EVERY` from a browser, a second after the previous request. */
 async function ask(
   { clock }: TestConsole,
   browser: Browser,
@@ -72,7 +72,7 @@ served('answer a member as the API answers a key', async () => {
   assert.is((await owner.send('GET', `/instances/${id}`)).status, 404, 'the instance is deleted');
 });
 
-served('search, refuse and honour conditions as the API does', async () => {
+served('search, refuse invalid requests and check preconditions as the API does', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const id = await newInstance(owner);
@@ -173,26 +173,25 @@ for (const [role, mayRead, mayWrite] of [
   ['viewer', true, false],
   ['billing', false, false],
 ] as const) {
-  roles(
-    `${role} ${mayRead ? 'sees' : 'does not see'} and ${mayWrite ? '' : 'does not '}change instances`,
-    async () => {
-      await using desk = await openConsole();
-      const owner = await desk.owner();
-      const id = await newInstance(owner);
-      const member = await desk.member(owner, 'member@example.com', role);
-      for (const [may, list] of [
-        [mayRead, READS],
-        [mayWrite, WRITES],
-      ] as const) {
-        for (const each of list) {
-          const { status, reason } = await ask(desk, member, id, each);
-          if (may) assert.ok(status < 300, `${each.join(' ')}: ${status}`);
-          else assert.equal([status, reason], [403, 'role_not_allowed'], each.join(' '));
-        }
+  const reads = mayRead ? 'reads' : 'does not read';
+  const changes = mayWrite ? 'changes' : 'does not change';
+  roles(`${role} ${reads} and ${changes} instances`, async () => {
+    await using desk = await openConsole();
+    const owner = await desk.owner();
+    const id = await newInstance(owner);
+    const member = await desk.member(owner, 'member@example.com', role);
+    for (const [may, list] of [
+      [mayRead, READS],
+      [mayWrite, WRITES],
+    ] as const) {
+      for (const each of list) {
+        const { status, reason } = await ask(desk, member, id, each);
+        if (may) assert.ok(status < 300, `${each.join(' ')}: ${status}`);
+        else assert.equal([status, reason], [403, 'role_not_allowed'], each.join(' '));
       }
-      if (!mayWrite) await owner.expect(200, 'GET', `/instances/${id}`);
-    },
-  );
+    }
+    if (!mayWrite) await owner.expect(200, 'GET', `/instances/${id}`);
+  });
 }
 
 const others = suite('an instance of another account');

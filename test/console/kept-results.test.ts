@@ -6,7 +6,7 @@ import { ManualClock } from '#test/support/manual-clock';
 
 const KEPT_MS = 60_000;
 
-/** Shared results whose computations the test ends. */
+/** Kept results, with computations that end when the test decides. */
 function sharing(bounds = { atOnce: 2, waitingMax: 3, keptMax: 4 }) {
   const clock = new ManualClock();
   const results = new KeptResults<string>(clock, { ...bounds, keptMs: KEPT_MS });
@@ -63,7 +63,7 @@ shared('is refused as overloaded during too many computations, unless it is shar
 });
 
 shared(
-  'is refused as overloaded while too many callers wait, but not once it is ready',
+  'is refused as overloaded while too many callers wait, but not after it is ready',
   async () => {
     const { ask, end, refused, made } = sharing();
     const asked = [ask('ada'), ask('ada'), ask('ada')];

@@ -11,7 +11,7 @@ const known = (id: number, cycles: number, month: number): Known => ({
   ...{ cycles, month },
 });
 
-/** Small numbers, so that ties are frequent. */
+/** Accounts whose instances have few cycles, so that ties are frequent. */
 const accounts = fc
   .array(fc.tuple(fc.nat(30), fc.double({ min: 0, max: 1, noNaN: true })), { maxLength: 120 })
   .map((all) => all.map(([cycles, share], id) => known(id, cycles, Math.round(cycles * share))));
@@ -25,7 +25,7 @@ function naive(all: readonly Known[], count: number) {
     .slice(0, count);
 }
 
-/** Answers for the instances after different delays, and records calls and concurrency. */
+/** A reader that answers after different delays, and records its calls and their concurrency. */
 function asking(all: readonly Known[], delays: readonly number[] = []) {
   const byId = new Map(all.map((one) => [one.id, one.month]));
   const asked: string[] = [];
@@ -59,7 +59,7 @@ most('equal the result of reading every instance, in the same order', async () =
     const { rows, isComplete } = await mostUsed(shuffled, cyclesOf, bound);
     const plain = rows.map(({ id, name, cycles }) => ({ id, name, cycles }));
     assert.equal([plain, isComplete], [naive(all, bound.count), true]);
-    assert.ok(seen.most <= bound.atOnce, `${seen.most} at once`);
+    assert.ok(seen.most <= bound.atOnce, `${seen.most} concurrent reads`);
     assert.is(new Set(asked).size, asked.length, 'each instance is read once');
   });
   await fc.assert(property, { numRuns: 1_000 });
@@ -108,7 +108,7 @@ most('include the lower ids on ties', async () => {
   );
 });
 
-most('are the best of the instances read before the limit', async () => {
+most('are the best of the instances that were read before the time limit', async () => {
   const all = Array.from({ length: 100 }, (_, id) => known(id, 100 - id, 1));
   let left = 10;
   const { cyclesOf } = asking(all);

@@ -17,7 +17,7 @@ const WINDOWS = [
 /** Intermediate widths at which nothing may scroll sideways. */
 const OTHER_WIDTHS = [1100, 900, 821, 700];
 
-/** Asserts that nothing overflows the window or its container. */
+/** Asserts that no part of the page extends into the right margin of the window. */
 async function assertWideEnough(page: Page, width: number, path: string): Promise<void> {
   await page.setViewportSize({ width, height: 800 });
   const reach = await page.evaluate(`

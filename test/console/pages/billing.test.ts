@@ -9,7 +9,7 @@ const billing = browserSuite('the billing page');
 const openBilling = async (pages: TestPages, query = '') =>
   await pages.open(`/billing${query}`, await pages.desk.owner());
 
-/** Answers requests for the provider's pages. */
+/** Answers the requests of the browser to the provider. */
 async function standIn({ page }: WatchedPage): Promise<void> {
   await page.route('http://pay.example/**', (route) =>
     route.fulfill({ contentType: 'text/html', body: '<title>pay</title><h1>Pay here</h1>' }),
@@ -50,7 +50,11 @@ billing(
     await notice.filter({ hasText: 'failed on 13 Jan 2026, 10:30' }).waitFor();
     await notice.filter({ hasText: 'kept until 20 Jan 2026, 10:30' }).waitFor();
     await page.getByText('on 20 Jan 2026, 10:30, unless the payment is made.').waitFor();
-    assert.is(await page.getByRole('button', { name: /^Buy/ }).count(), 0, 'changed at the portal');
+    assert.is(
+      await page.getByRole('button', { name: /^Buy/ }).count(),
+      0,
+      'the plan is changed in the portal',
+    );
     await page.getByRole('button', { name: 'Manage at the provider' }).click();
     await page.getByRole('heading', { name: 'Pay here' }).waitFor();
     assert.equal(opened.complaints, ['asked http://pay.example/portal']);

@@ -51,7 +51,7 @@ export async function openClusterDesk(browser: () => Promise<Browser>): Promise<
   return desk;
 }
 
-/** Two healthy engines and two healthy limiters. */
+/** Report of two healthy engines and two healthy limiters, overridden by `change`. */
 export function clusterReport(change: Partial<OfCluster> = {}): OfCluster {
   return {
     kind: 'cluster',
@@ -65,7 +65,7 @@ export function clusterReport(change: Partial<OfCluster> = {}): OfCluster {
   };
 }
 
-/** A service whose nodes serve all shards. `change` replaces parts of the report. */
+/** Report of a service whose nodes serve all shards, overridden by `change`. */
 export function serviceReport(
   nodes: readonly NodeReport[],
   shardCount: number,
@@ -92,7 +92,7 @@ export function serviceReport(
   };
 }
 
-/** A healthy node. */
+/** Report of a healthy node, overridden by `change`. */
 export function nodeReport(name: string, change: Partial<NodeReport> = {}): NodeReport {
   return {
     node: name,

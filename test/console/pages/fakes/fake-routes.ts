@@ -3,7 +3,7 @@ import type { AddRoute } from '#test/console/pages/fakes/add-route';
 import { addInstanceRoutes, type FakeInstance } from '#test/console/pages/fakes/fake-instances';
 import { addLifeRoutes, FakeLife } from '#test/console/pages/fakes/fake-life';
 
-/** A key of the fake, as `GET /api/keys` shows it. */
+/** An API key of the fake account, as `GET /api/keys` shows the key. */
 export type FakeKey = Record<string, unknown> & { id: string; name?: string; status: string };
 
 /**
@@ -18,7 +18,7 @@ export type FakeAccount = {
   readonly lives: Map<string, FakeLife>;
   /** Newest first. */
   months: Record<string, unknown>[];
-  /** Usage of the present month by instance. */
+  /** Usage of the current month by instance. */
   byInstance: Record<string, unknown>;
   billing: Record<string, unknown>;
   /** Request bodies, newest last. */

@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { codeSamples } from '#pages/instance/code-samples';
 import { INSTANCE_ID } from '#test/console/pages/instance/reports';
 
-/** Texts that are hard to quote. */
+/** An observation with text that is hard to quote in source code. */
 const OBSERVATION = {
   mode_target: 'ORDER',
   signal_strength: 0.7,
@@ -18,7 +18,7 @@ const OBSERVATION = {
   },
 };
 
-/** Expected body. */
+/** Request body that each sample must send. */
 const SENT = JSON.parse(JSON.stringify(OBSERVATION));
 
 const URL_SENT = `https://YOUR-HOST/v1/instances/${INSTANCE_ID}/process`;

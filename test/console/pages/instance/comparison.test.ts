@@ -5,7 +5,7 @@ import { fakeInstance } from '#test/console/pages/fakes/fake-instances';
 
 const differences = suite('the differences of two instances');
 
-/** A side with these strengths and this energy, before its first observation. */
+/** One side of a comparison: an instance with these strengths, before its first observation. */
 function sideOf(strengths: readonly number[], energy = 0.8): Side {
   const { report, ...texts } = fakeInstance(1, { name: 'Ada', strengths, energy });
   const { snapshot, contract } = report;
