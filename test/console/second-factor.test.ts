@@ -49,7 +49,7 @@ const withCode = (browser: Browser, code: string) =>
 
 const factor = suite('a second factor');
 
-factor('is enabled once a code has proved that its user has the secret', async () => {
+factor('is enabled only after a code has proved that the user has the secret', async () => {
   await using desk = await openConsole();
   const browser = await desk.owner();
   assert.is(
@@ -73,7 +73,7 @@ factor('is enabled once a code has proved that its user has the secret', async (
   assert.is((me['session'] as Record<string, unknown>)['authenticated_by'], 'password+totp');
 });
 
-factor('is required at every sign-in, and for every session without it', async () => {
+factor('is required at every sign-in, before any other request', async () => {
   await using desk = await openConsole();
   const other = desk.browser();
   const { secret } = await enrolled(desk);
@@ -102,21 +102,24 @@ factor('ends earlier sessions that have not entered a code', async () => {
 });
 
 // Report 11: sessions ended by a second factor became valid again when it was disabled.
-factor('leaves ended sessions ended when it is disabled, even unfinished sign-ins', async () => {
-  await using desk = await openConsole();
-  const owner = await desk.owner();
-  const earlier = desk.browser();
-  await earlier.signIn(EMAIL, PASSWORD);
-  const { data } = await owner.expect(200, 'POST', '/second-factor', { password: PASSWORD });
-  const code = codeOf(String(data['secret']), desk);
-  await owner.expect(200, 'POST', '/second-factor/confirm', { code });
-  const half = await halfWay(desk);
-  await owner.expect(204, 'POST', '/second-factor/disable', { password: PASSWORD });
-  for (const ended of [earlier, half]) {
-    assert.is((await ended.send('GET', '/me')).reason, 'sign_in_needed');
-  }
-  await owner.expect(200, 'GET', '/me');
-});
+factor(
+  'does not make ended sessions or unfinished sign-ins valid when it is disabled',
+  async () => {
+    await using desk = await openConsole();
+    const owner = await desk.owner();
+    const earlier = desk.browser();
+    await earlier.signIn(EMAIL, PASSWORD);
+    const { data } = await owner.expect(200, 'POST', '/second-factor', { password: PASSWORD });
+    const code = codeOf(String(data['secret']), desk);
+    await owner.expect(200, 'POST', '/second-factor/confirm', { code });
+    const half = await halfWay(desk);
+    await owner.expect(204, 'POST', '/second-factor/disable', { password: PASSWORD });
+    for (const ended of [earlier, half]) {
+      assert.is((await ended.send('GET', '/me')).reason, 'sign_in_needed');
+    }
+    await owner.expect(200, 'GET', '/me');
+  },
+);
 
 // Report 11: an invitation was accepted with a password alone, though the user had a second factor.
 factor('is required when an existing user accepts an invitation', async () => {

@@ -37,7 +37,7 @@ async function usageOf(browser: Browser): Promise<Shown> {
   return (await browser.expect(200, 'GET', '/usage/instances')).data as unknown as Shown;
 }
 
-/** Creates an instance for every case; returns ids by name. */
+/** Creates one instance for each case. Returns the ids by case. */
 async function usedAccount(desk: TestConsole, owner: Browser) {
   const [old, turned, young, reset, gone, idle] = [
     await make(owner, 'of last month'),
@@ -76,7 +76,7 @@ usage('counts observations of the month, from the first millisecond in UTC', asy
   assert.is(shown.is_complete, true);
 });
 
-usage('adds up to the limiter’s count, together with the rest', async () => {
+usage('equals the count of the limiter when `other_cycles` is added', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   await usedAccount(desk, owner);
@@ -88,7 +88,7 @@ usage('adds up to the limiter’s count, together with the rest', async () => {
   assert.is(shown.other_cycles, 9 + 10 + 4 + 6);
 });
 
-usage('costs the account no request and no cycle', async () => {
+usage('uses no request and no cycle of the account', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   await usedAccount(desk, owner);

@@ -50,7 +50,7 @@ const JANUARY = {
 const DECEMBER = { endsAtMs: Date.UTC(2026, 0, 1), cyclesByDay: [0, 2], keys: [] };
 const KEYS = [key('key_a', 'aaaaaaaa', '=cmd|" /C calc"!A0'), key('key_b', 'bbbbbbbb')];
 
-rows('has a row for each day and key with cycles, oldest first, with a correct sum', () => {
+rows('has a row for each day and key with cycles, oldest first, and rows for other cycles', () => {
   const found = usageRows([JANUARY, DECEMBER], KEYS);
   assert.equal(
     found.map(({ date, key_id, cycles }) => [date, key_id, cycles]),

@@ -29,7 +29,7 @@ forecast('starts with the first day with any use', () => {
 forecast('includes the time when the quota is used up, if within the month', () => {
   assert.equal(forecastOf(usage([100, 100], 500), at(3)), { cycles: 3_100, usedUpAtMs: at(6) });
   assert.equal(forecastOf(usage([100], 3_100), at(2)), { cycles: 3_100 });
-  assert.equal(forecastOf(usage([100], 100), at(2)), { cycles: 3_100 }, 'it is used up now');
+  assert.equal(forecastOf(usage([100], 100), at(2)), { cycles: 3_100 }, 'the quota is used up now');
 });
 
 forecast('does not exist on the first day, without use, or for a past month', () => {

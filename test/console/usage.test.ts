@@ -43,7 +43,7 @@ const usage = suite('usage in the console');
 let used: Awaited<ReturnType<typeof usedConsole>>;
 let owner: Awaited<ReturnType<typeof used.desk.owner>>;
 
-// The clock passes each second of three weeks. Tests that only read share one run.
+// The clock passes each second of three weeks, which takes long. All tests share one console.
 usage.before(async () => {
   used = await usedConsole();
   owner = await used.desk.owner();

@@ -91,7 +91,7 @@ for (const [deed, button, done] of [
   });
 }
 
-members('closes when its owner becomes a developer', async (pages) => {
+members('closes when its user becomes a developer', async (pages) => {
   const ada = await pages.desk.owner();
   await pages.desk.member(ada, 'grace@example.com', 'owner');
   await using opened = await pages.open('/members', ada);

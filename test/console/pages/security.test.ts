@@ -72,7 +72,7 @@ security(
   },
 );
 
-security('lists sessions with their browsers, and ends one or all others', async (pages) => {
+security('lists sessions, ends one of them, and ends all others', async (pages) => {
   const owner = await pages.desk.owner();
   const others = ['198.51.100.8', '198.51.100.9', '198.51.100.10'].map(pages.desk.browser);
   for (const each of others) await each.signIn('ada@example.com', PASSWORD);

@@ -17,7 +17,7 @@ serving.after(async () => await pages[Symbol.asyncDispose]());
 const get = (path: string, headers: Record<string, string> = {}) =>
   fetch(`${pages.origin}${path}`, { headers });
 
-/** An answer's status and headers; the body is discarded. */
+/** Status and headers of an answer. The body is discarded. */
 async function headOf(path: string, sent: Record<string, string>) {
   const { status, headers, body } = await get(path, sent);
   await body?.cancel();
@@ -80,7 +80,7 @@ serving('contain at most 100 kB of compressed script', async () => {
   assert.ok(bytes > 10_000 && bytes <= 100_000, `${bytes} bytes`);
 });
 
-serving('do not replace unknown paths of the API and unknown files', async () => {
+serving('are not sent for unknown paths of the API or for unknown files', async () => {
   for (const path of [
     '/api',
     '/api/',

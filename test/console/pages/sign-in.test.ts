@@ -89,7 +89,7 @@ signingIn('an ended session leads to the sign-in, which returns to the page', as
   assertQuiet(opened, ['401 /api/members']);
 });
 
-signingIn('the second factor asks for a code, or for a recovery code', async (pages) => {
+signingIn('a user with a second factor must enter a code, or a recovery code', async (pages) => {
   const owner = await pages.desk.owner();
   const { data } = await owner.expect(200, 'POST', '/second-factor', { password: PASSWORD });
   const secret = String(data['secret']);

@@ -17,7 +17,7 @@ const HOSTILE = [
   '</script></title></textarea><iframe srcdoc="<script>parent.ran()</script>"></iframe>',
 ].join(' ');
 
-/** Selector for elements that only such a text would create. */
+/** Selector of the elements that a hostile text would create as markup. */
 const MADE = `img, iframe, svg[onload], body script, a[href^="javascript:"]`;
 
 /** Opens a page without its security policy, so that text that becomes markup runs. */
@@ -29,8 +29,8 @@ async function openBare(pages: TestPages, path: string, owner = pages.desk.owner
 }
 
 /**
- * Asserts that the page shows the text literally `timesMin` times, and that no part became an
- * element or ran.
+ * Asserts that the page shows the hostile text literally, at least `timesMin` times, and that no
+ * part of the text became an element or ran.
  */
 async function assertText(page: Page, timesMin = 1): Promise<void> {
   const hostile = page.getByText(PLAIN, { exact: false });
@@ -58,7 +58,7 @@ scripts('are shown as text in the context, name and description of an instance',
   life.observe(CALM, context);
   await using opened = await openBare(pages, `/instances/${life.instance.id}`);
   const { page } = opened;
-  // Loaded first, then observed.
+  // The page loads cycle 1 at its start, and receives cycle 2 from the stream.
   for (const cycle of [1, 2]) {
     if (cycle === 2) life.observe(CALM, context);
     await untilCycle(page, cycle);

@@ -55,7 +55,7 @@ async function trailUnderTest(change: Partial<AuditStore> = {}) {
   };
 }
 
-/** Store reads that return changed lines. */
+/** Replacement for `read` of a store. It returns the lines after `change`. */
 function spoiled(store: () => AuditStore, change: (line: StoredAuditLine) => StoredAuditLine[]) {
   return {
     read: async (...args: Parameters<AuditStore['read']>) =>

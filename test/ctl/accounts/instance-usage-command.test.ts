@@ -18,7 +18,7 @@ async function instance(cluster: Cluster, accountId: string, id: string, timesMs
   }
 }
 
-/** `count` times before the month, and `more` from its first millisecond on. */
+/** Times 2 s apart: `count` before the month, and `more` from its first millisecond on. */
 const around = (count: number, more: number) =>
   Array.from({ length: count + more }, (_, index) => MONTH + 2_000 * (index - count));
 

@@ -40,7 +40,7 @@ observing('is sent as shown in the form, and displayed with its answer', async (
   assertQuiet(opened);
 });
 
-observing('counts once if it is sent again after a lost answer', async (pages) => {
+observing('is applied once if it is sent again after a lost answer', async (pages) => {
   await using opened = await openLive(pages);
   const { page, life } = opened;
   const send = page.getByRole('button', { name: 'Send, for 1 cycle' });
@@ -56,10 +56,10 @@ observing('counts once if it is sent again after a lost answer', async (pages) =
   assert.is(life.rows.length, 1);
   await send.click();
   await page.getByText('Cycle 2:').waitFor();
-  assert.is(life.rows.length, 2, 'the next observation counts separately');
+  assert.is(life.rows.length, 2, 'the next observation is applied separately');
 });
 
-observing('is reported as throttled if it is early', async (pages) => {
+observing('is reported as throttled if the service throttles it', async (pages) => {
   await using opened = await openLive(pages);
   const { page, life } = opened;
   life.isThrottling = true;
@@ -130,7 +130,7 @@ simulating('is shown step by step, without changing the instance', async (pages)
   assertQuiet(opened);
 });
 
-simulating('starts from the present state even if an older state is drawn', async (pages) => {
+simulating('starts from the current state even if the page shows an older state', async (pages) => {
   await using opened = await openLive(pages);
   const { page, life } = opened;
   await page.getByRole('button', { name: 'Pause' }).click();

@@ -10,7 +10,7 @@ view('shows the newest 20 by default', () => {
   assert.is(listAddress(viewOf('')), '/instances');
 });
 
-view('holds sorting, search and page, and restores them', () => {
+view('contains sorting, search and page, and restores them', () => {
   for (const [order] of ORDERS) {
     for (const limit of PAGE_SIZES) {
       const one = { search: 'a & b?', order, limit, offset: 40 };

@@ -34,7 +34,7 @@ live('shows the state, and each observation as it happens', async (pages) => {
   assertQuiet(opened);
 });
 
-live('costs five requests to open', async (pages) => {
+live('needs five requests to open', async (pages) => {
   const life = new FakeLife(pages.account, 'Ada', ANALYST);
   life.observe(CALM);
   await using opened = await openLive(pages, life);
@@ -61,7 +61,7 @@ live('reconnects after the last event when its stream ends, without loss', async
   assertQuiet(opened);
 });
 
-live('opens a refused stream again, and reports meanwhile that it is not live', async (pages) => {
+live('opens a refused stream again, and shows meanwhile that it is reconnecting', async (pages) => {
   await using opened = await openLive(pages);
   const { page, life } = opened;
   life.observe(CALM);

@@ -11,7 +11,7 @@ const PER_SECOND = 50;
 const SECONDS = 6;
 const TOTAL = PER_SECOND * SECONDS;
 
-/** Observations in a burst. Drawing each of them would exceed one draw a frame. */
+/** Observations in a burst. All of them arrive within the same frame. */
 const BURST = 5;
 const BURSTS = TOTAL / BURST;
 
@@ -99,7 +99,7 @@ function report(name: string, { frames, draws, computedMs }: Pace): void {
 const pace = browserSuite('the page of an instance with 50 observations a second');
 
 pace(
-  'counts all of them, and draws at most twenty times a second, within a frame',
+  'counts all observations, and draws at most twenty times a second, each time within a frame',
   async (pages) => {
     const life = new FakeLife(pages.account, 'Ada', ANALYST);
     await using opened = await openLive(pages, life);

@@ -14,8 +14,8 @@ const TABS = 7;
 type TabbedChromium = AsyncDisposable & { readonly context: BrowserContext };
 
 /**
- * Starts a browser in which only one tab is visible, as for a person. In `launchChromium`, all
- * pages count as visible.
+ * Starts a browser in which only one tab is visible, as for a person. With `launchChromium`, all
+ * pages are visible.
  */
 async function launchTabbedChromium(): Promise<TabbedChromium> {
   await using opening = new AsyncDisposableStack();
@@ -78,7 +78,7 @@ tabs('is live in the visible tab, however many tabs are open', async (pages) => 
   for (const tab of opened.tabs) assertQuiet(tab);
 });
 
-tabs('resumes after its last event when the user visits another tab briefly', async (pages) => {
+tabs('resumes after its last event when the user returns to its tab', async (pages) => {
   const life = new FakeLife(pages.account, 'Ada', ANALYST);
   await using opened = await openTabs(pages, life, 2);
   const [one, other] = opened.tabs;
@@ -89,7 +89,7 @@ tabs('resumes after its last event when the user visits another tab briefly', as
     await life.untilOpened(3 + index);
   }
   await life.untilLeft(1);
-  // Too short for the other tab to notice.
+  // This visit is too short for the other tab to close its stream.
   await one.page.bringToFront();
   await other.page.bringToFront();
   for (let count = 0; count < 2; count += 1) life.observe(CALM);
@@ -97,7 +97,7 @@ tabs('resumes after its last event when the user visits another tab briefly', as
   await one.page.bringToFront();
   await untilCycle(one.page, 2);
   await one.page.getByText('2 observations since').waitFor();
-  // Two visits, and a third visit to the first tab. The tab left meanwhile kept its stream.
+  // Two first visits, a return to each tab, and a last return. The short visit opened no stream.
   assert.equal(life.opened, [undefined, undefined, '0', '0', '0']);
   for (const tab of opened.tabs) assertQuiet(tab);
 });

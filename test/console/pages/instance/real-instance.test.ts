@@ -14,7 +14,7 @@ const real = chromiumSuite('an instance of a running service');
 
 type Post = (at: string, body: object) => Promise<Record<string, unknown>>;
 
-/** A program of the account, with its own key. */
+/** Creates an API key on the page. Returns a function that sends API requests with this key. */
 async function programOf(page: Page, api: string): Promise<Post> {
   const { key } = (await page.evaluate(`fetch('/api/keys', {
     method: 'POST', headers: { 'content-type': 'application/json' },

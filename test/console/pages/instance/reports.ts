@@ -9,7 +9,7 @@ import { advanced } from '#test/support/arbitrary-identity';
 /** Instance id in these tests. */
 export const INSTANCE_ID = 'inst_0123456789abcdef';
 
-/** The service's answer for a state. */
+/** Report of the service about a state. */
 export function reportOf(state: State): Report {
   const report = newReport();
   readReport(state, report);
@@ -50,7 +50,7 @@ export function rowOf(cycle: number, generation = 1): HistoryRow {
   };
 }
 
-/** The event of a cycle. */
+/** Event of a cycle. Defaults: its number is `ordinal`, in generation 1 and without drift. */
 export function cycleEvent(
   ordinal: number,
   cycle = ordinal,
