@@ -89,7 +89,7 @@ stranger('ignores the body of a 401 answer', async () => {
 
 const service = suite('the admin port with proofs');
 
-/** A limiter's admin port, with a count of its changes. */
+/** The admin port of a limiter. `changes` counts the changes that the port accepted. */
 async function portUnderTest() {
   const { limiter, clock } = await limiterUnderTest(custom(60, 100));
   let changes = 0;

@@ -103,7 +103,7 @@ pair('drains a node, prints its progress, and leaves the node without shards', a
   assert.match(out, /^engine +a +[0-9a-f]{16} +a:8100 +0$/m);
   assert.match(out, /takes no new shards/);
   await serving(cluster, { a: 0, b: SHARDS });
-  // Longer than the time of agreed views after which shards would move back.
+  // Waits longer than the time of agreed views after which shards would move back.
   await sleep(4_500);
   const [a, b] = await ctlOn(cluster).data('nodes');
   assert.equal([a.node, a.state, a.owns, b.state, b.owns], ['a', 'leaving', 0, 'serving', SHARDS]);
@@ -124,7 +124,7 @@ pair('keeps a drained engine from rejoining after its journal is sealed', async 
   const { incarnation } = await ctlOn(cluster).data('drain', 'a');
   await cluster.stores.journals.seal(incarnation);
   await fenced(cluster, 'a');
-  // Longer than the pause before an undrained engine rejoins.
+  // Waits longer than the pause after which an engine that was not drained rejoins.
   await sleep(2_500);
   assert.is(cluster.node('a').incarnation, undefined);
   assert.is(cluster.node('b').incarnation?.shards.size, SHARDS);

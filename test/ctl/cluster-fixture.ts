@@ -166,7 +166,7 @@ class ClusterInMemory implements AsyncDisposable {
     const metrics = createMetrics();
     const shardCount = await this.stores.shards.fixCount(service, SHARDS);
     const cluster = await this.stores.shards.fixCluster('c1');
-    // All nodes receive each other's heartbeats before the first claim.
+    // In the grace period, all nodes receive each other's heartbeats before the first claim.
     const place = { service, name, shardCount, cluster, startupGraceMs: 200 };
     const ports = {
       ...this.stores,

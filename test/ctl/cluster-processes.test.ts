@@ -60,7 +60,7 @@ running('shows both engines with the same view and all shards', async () => {
   assert.match(out, /^engine +a +8 +\d+ +\d+ +\d+ +[\d,-]+\nengine +b +8 /m);
 });
 
-running('shows facts about an instance that only its engine has', async () => {
+running('shows the state of an instance in the memory of its engine', async () => {
   const { address, is_active, memory, last_cycles } = await dataOf('instance', id);
   assert.equal([is_active, memory], [true, { version: 3, generation: 1, cycle: 2 }]);
   assert.equal(

@@ -9,7 +9,7 @@ export type Cluster = Awaited<ReturnType<typeof clusterInMemory>>;
 /** Maximum wait for the cluster to reach a state, in milliseconds. */
 const SETTLED_MS_MAX = 20_000;
 
-/** The instance of these tests. */
+/** Id of the instance in these tests. */
 export const ID = 'inst_00000000000000aa';
 
 /** Outputs of `ctl` commands on a cluster. */

@@ -73,7 +73,7 @@ work('creates no key that has already expired', async () => {
   assert.is(JSON.parse(out).length, 1);
 });
 
-work('revokes a key at once', async () => {
+work('revokes a key immediately', async () => {
   await using service = await serviceUnderTest();
   const { code, out } = await service.ctl('keys', 'revoke', service.id, service.record.id);
   assert.is(code, 0);

@@ -38,7 +38,7 @@ async function passing<Result>(clock: ManualClock, work: Promise<Result>) {
 const hanging = suite('ctl while a server hangs');
 
 // Report 32: a command had no deadline, and waited forever for a hanging server.
-hanging('ends with 1 and names the unanswered call', async () => {
+hanging('exits with 1 and names the unanswered call', async () => {
   for (const [argv, call] of [
     [['nodes'], 'load'],
     [['verify', 'inst_1'], 'readHead'],

@@ -43,7 +43,7 @@ async function text(...argv: string[]): Promise<string> {
   return out;
 }
 
-/** An instance with one observation. */
+/** Creates an instance with one observation. Returns its id. */
 async function observed(run: ProcessRun): Promise<string> {
   const key = /svc_sk_[0-9A-Za-z]{50}/.exec(run.stdout())?.[0] ?? '';
   const api = /API +(http:\S+)/.exec(run.stdout())?.[1];
@@ -80,7 +80,7 @@ beside('shows the content of the file, and refuses changes with the process id',
   }
   const drained = await ctlOn(path, 'drain', 'engine');
   assert.match(drained.err, /there is no node for its shards/);
-  // Killed, so that the next process has to recover the tail.
+  // SIGKILL leaves a tail, which the next process must recover.
   run.child.kill('SIGKILL');
   await run.ended;
 });

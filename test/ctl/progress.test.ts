@@ -16,7 +16,7 @@ progress('is printed every two seconds, but not for short work', () => {
   assert.equal(lines, ['step 10', 'step 20']);
 });
 
-progress('has whole per cent, and 100 only at the end', () => {
+progress('has a whole number of per cent, and 100 only at the end', () => {
   assert.is(percentOf(0, 7), 0);
   assert.is(percentOf(199, 200), 99);
   assert.is(percentOf(200, 200), 100);

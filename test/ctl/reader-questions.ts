@@ -13,6 +13,6 @@ export const QUESTIONS: readonly EngineCommand[] = [
   { kind: 'readDrift', ...PAGE, isPaged: true },
 ];
 
-/** The whole answer as one text. */
+/** ETag and body of an answer as one text. */
 export const answerText = ({ body, etag }: EngineAnswer): string =>
   `${etag} ${Buffer.from(body).toString()}`;

@@ -6,23 +6,26 @@ const ROOM = 3;
 
 const working = suite('a work window');
 
-working('runs as many tasks as allowed, and ends when all tasks are done', async () => {
-  const window = new WorkWindow(ROOM);
-  let running = 0;
-  let most = 0;
-  let done = 0;
-  for (let index = 0; index < 20; index += 1) {
-    await window.add(async () => {
-      running += 1;
-      most = Math.max(most, running);
-      for (let turn = 0; turn < index % 4; turn += 1) await Promise.resolve();
-      running -= 1;
-      done += 1;
-    });
-  }
-  await window.end();
-  assert.equal([most <= ROOM, most > 1, done], [true, true, 20]);
-});
+working(
+  'runs at most the allowed number of tasks at a time, and ends when all are done',
+  async () => {
+    const window = new WorkWindow(ROOM);
+    let running = 0;
+    let most = 0;
+    let done = 0;
+    for (let index = 0; index < 20; index += 1) {
+      await window.add(async () => {
+        running += 1;
+        most = Math.max(most, running);
+        for (let turn = 0; turn < index % 4; turn += 1) await Promise.resolve();
+        running -= 1;
+        done += 1;
+      });
+    }
+    await window.end();
+    assert.equal([most <= ROOM, most > 1, done], [true, true, 20]);
+  },
+);
 
 working('rejects with the first failure, and starts no more tasks', async () => {
   const window = new WorkWindow(1);

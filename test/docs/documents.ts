@@ -13,7 +13,7 @@ export type Document = {
 /** A code span. `follows` is the previous span, if only a space separates the two spans. */
 type Span = { readonly code: string; readonly follows: string | undefined };
 
-/** A fenced code block. */
+/** Matches a fenced code block. */
 const FENCE = /^```.*\n([\s\S]*?)^```$/gm;
 
 /** All documents for people. */

@@ -4,14 +4,14 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { DOCUMENTS, type Document, documentOf } from '#test/docs/documents';
 
-/** The part of a table cell or sentence before `([measured](page))`. */
+/** Matches the part of a table cell or sentence before `([measured](page))`. */
 const MEASURED = /((?:(?![.!?] )[^|\n])*)\(\[measured\]\(([^)#\s]+)[^)\s]*\)\)/g;
 
-/** A duration or size behind a verb for results. */
+/** Matches a result: a verb with a duration or a size, such as `took 56 s`. */
 const RESULT =
   /\b(?:took|lasted|(?:takes?|costs?|needs?|lasts|spends?)(?: about)?) \d[\d.,]*(?: to \d[\d.,]*)? ?(?:µs|ms|s|min|minutes|[kKMG]i?B)\b/;
 
-/** Pages that are results themselves. */
+/** Pages that consist of results, so that their figures need no mark. */
 const RESULT_PAGES: readonly string[] = [
   'docs/chaos.md',
   'docs/power-loss.md',
@@ -89,7 +89,7 @@ for (const [text, faults] of [
   ['Answers that took over 50 ms are late.', 0],
   ['An actor remembers the last 20 s.', 0],
 ] as const) {
-  figures(`is ${faults === 0 ? 'not missed' : 'missed'} in ${text}`, () => {
+  figures(`needs ${faults === 0 ? 'no mark' : 'a mark'} in ${text}`, () => {
     assert.is(unmarkedIn(documentOf('README.md', text)).length, faults);
   });
 }

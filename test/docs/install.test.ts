@@ -33,7 +33,7 @@ const RUN_MS_MAX = 60_000;
 /** Longer limiter timeout, for a busy machine. */
 const LONG_TIMEOUT = { SERVICE_LIMITER_TIMEOUT_MS: '5000' };
 
-/** Exit handler of the shell that stops all processes. */
+/** Shell commands that stop all processes when the shell exits. */
 const AT_END = 'set -em; trap "kill %1 %2 %3 2>/dev/null; wait" EXIT';
 
 const install = suite('the commands of docs/install.md');

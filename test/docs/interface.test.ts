@@ -7,7 +7,7 @@ import { httpOfReason, REASONS } from '#errors/error-reasons';
 
 const text = readFileSync('docs/interface.md', 'utf8');
 
-/** Table cells of a chapter. */
+/** Table rows of a chapter, each as a list of cells. */
 function rowsOf(part: string): string[][] {
   const [, after = ''] = text.split(`\n## ${part}`);
   const [chapter = ''] = after.split('\n## ');

@@ -9,7 +9,7 @@ import { clusterInMemory } from '#test/ctl/cluster-fixture';
 import type { Cluster } from '#test/ctl/ctl-on-cluster';
 import { ctl } from '#test/ctl/ctl-run';
 
-/** Ada owns the first two accounts, Bob the second and third. Both are members of the first. */
+/** Ada owns FIRST and SECOND. Bob is a viewer of FIRST and owns SECOND. THIRD has no members. */
 const [FIRST, SECOND, THIRD] = ['account00001', 'account00002', 'account00003'] as const;
 
 const HOUR_MS = 60 * 60_000;
@@ -84,7 +84,7 @@ function run(cluster: Cluster, argv: readonly string[], { typed, changed = {} }:
   return ctl(['users', ...argv], typed === undefined ? target : { ...target, typed });
 }
 
-/** Members of an account by id and role, and its invited emails. */
+/** User id and role of each member of an account, followed by the invited emails. */
 async function peopleIn({ stores }: Cluster, accountId: string): Promise<string[]> {
   const { members, links } = await stores.people.members.find(accountId);
   const invitations = links.map((link) => (link.kind === 'invitation' ? link.email : link.kind));

@@ -104,7 +104,7 @@ function nameOf(place: Place): string {
   return place.kind === 'sqlite' ? `sqlite:${place.file}` : 'cassandra:b';
 }
 
-/** The fixture's clock with timers that end at once. */
+/** A clock at the start time of the fixture. Its timers fire immediately. */
 export function hasty(): Clock {
   const time = new ManualClock(START_MS);
   return {
@@ -127,7 +127,7 @@ function shortLived(): Clock {
   };
 }
 
-/** Creates the dead installation. */
+/** Creates a `DeadInstallation`. Its engine has appended records that no checkpoint contains. */
 export async function deadInstallation(): Promise<DeadInstallation> {
   const cluster = await source();
   await ownedByDead(cluster);
@@ -170,7 +170,7 @@ async function withOthers({ stores }: Cluster): Promise<void> {
   const account = { name: 'Other', plan: 'free', status: 'active', createdAtMs: 2 } as const;
   const limits = { requestsPerMinute: 1, cyclesPerMonth: 2, instances: 3 };
   await accounts.create({ ...account, limits, id: OTHER_ID });
-  // Expired so long ago that lists omit the key.
+  // The key expired so long ago that lists omit it.
   await addKey(accounts, OTHER_ID, { ...KEY, expiresAtMs: 9 });
   await accounts.create({ ...account, limits, id: DELETED_ID });
   await accounts.beginDeletion(DELETED_ID, 3);

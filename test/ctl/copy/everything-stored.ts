@@ -3,7 +3,7 @@ import { everyAccount } from '#ctl/bounded-work';
 import type { CopiedStores } from '#ctl/command';
 import type { InstanceHead, PagedInstances } from '#storage/ports/instances';
 
-/** Contents of all stores in a fixed order, with the first `buckets` buckets. */
+/** Contents of all stores in a fixed order, with instances of the first `buckets` buckets. */
 export async function everythingStored(stores: CopiedStores, buckets: number): Promise<unknown> {
   const accounts = await Array.fromAsync(everyAccount(stores.accounts));
   const users = (await Array.fromAsync(stores.users.pages())).flat();

@@ -239,19 +239,22 @@ for (const table of ['history', 'drift'] as const) {
   });
 }
 
-differing('is found if only the target has an instance, but not a deleted one', async () => {
-  await using target = await emptyInstallation();
-  assert.is((await copy(source(), there(target))).code, 0);
-  const { instances } = target.stores;
-  const head = await instances.readHead(IDS.long);
-  assert.ok(head);
-  const rows = { history: [], drift: [], answers: [] };
-  const marker = { ...head, deletedAtMs: 1 };
-  await instances.checkpoint([{ instanceId: 'inst_0', head: marker, ...rows }]);
-  assert.is((await copy(source(), there(target))).code, 0);
-  await instances.checkpoint([{ instanceId: 'inst_1', head, ...rows }]);
-  assert.is(await refusal(source(), there(target)), 'bucket 0 has 1 more heads at the target');
-});
+differing(
+  'is found if only the target has an instance, unless the instance is deleted',
+  async () => {
+    await using target = await emptyInstallation();
+    assert.is((await copy(source(), there(target))).code, 0);
+    const { instances } = target.stores;
+    const head = await instances.readHead(IDS.long);
+    assert.ok(head);
+    const rows = { history: [], drift: [], answers: [] };
+    const marker = { ...head, deletedAtMs: 1 };
+    await instances.checkpoint([{ instanceId: 'inst_0', head: marker, ...rows }]);
+    assert.is((await copy(source(), there(target))).code, 0);
+    await instances.checkpoint([{ instanceId: 'inst_1', head, ...rows }]);
+    assert.is(await refusal(source(), there(target)), 'bucket 0 has 1 more heads at the target');
+  },
+);
 
 differing('between head and rows on both sides is copied and reported', async () => {
   await changeHead(dead.cluster.stores.instances, IDS.long, (head) => {

@@ -14,7 +14,8 @@ import { everythingStored } from '#test/ctl/copy/everything-stored';
 import type { Cluster } from '#test/ctl/ctl-on-cluster';
 
 /**
- * Interval between the writes at which a copy is stopped or loses a write. Writes of a kind repeat.
+ * Within a series of writes of one kind, the tests interrupt or lose every fifth write, because a
+ * test of each write would take too long.
  */
 const EVERY = 5;
 
@@ -42,7 +43,7 @@ resumed.after(async () => {
 const source = () => seenBy('sqlite:a', dead.cluster);
 const there = (target: Cluster) => seenBy('cassandra:b', target);
 
-/** Positions of some writes: the first and last of each kind, and every fifth in between. */
+/** Positions of the tested writes: the first and last of each series, and every fifth write. */
 function places(): number[] {
   const isShown = (place: number) =>
     place % EVERY === 0 ||

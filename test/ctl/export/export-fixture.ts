@@ -54,7 +54,7 @@ export const KEYS: readonly ApiKeyRecord[] = [
   }),
 ];
 
-/** The account's instances, by their special case. */
+/** Ids of the account's instances, by special case. */
 export const IDS = {
   empty: 'inst_00000000000000a1',
   drifting: 'inst_00000000000000a2',
@@ -62,7 +62,7 @@ export const IDS = {
   long: 'inst_00000000000000a4',
 } as const;
 
-/** Observations of the long instance. Their contexts exceed a write's maximum size. */
+/** Number of observations of the long instance. Together they exceed the size of one write. */
 const LONG = 700;
 
 const CONFIG = { idleAgeMs: 60_000, memoryBytesMax: 64 * 1_024 * 1_024 };
@@ -135,7 +135,7 @@ export async function target(): Promise<Cluster> {
   return cluster;
 }
 
-/** Text of an export. */
+/** Exports the account. Returns the text of the export. */
 export async function exportOf(cluster: Cluster): Promise<string> {
   const clock = new ManualClock(START_MS);
   const { code, err, written } = await ctl(['export', ACCOUNT_ID], {
@@ -145,7 +145,7 @@ export async function exportOf(cluster: Cluster): Promise<string> {
   return written;
 }
 
-/** Imports a text from its own file. */
+/** Writes a text to a file and imports the file. In `err`, FILE replaces the path. */
 export async function importOf(cluster: Cluster, text: string | Buffer) {
   await using folder = await folderOfTest();
   const path = join(folder.path, 'export.ndjson');
@@ -168,12 +168,12 @@ export async function folderOfTest() {
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true }) };
 }
 
-/** The content of a file. */
+/** Reads a file as text. */
 export function textOf(path: string): Promise<string> {
   return readFile(path, 'utf8');
 }
 
-/** Changes an export line, and updates the digest in the last line. */
+/** Changes the first export line of a kind, and updates the digest in the last line. */
 export function changed(
   text: string,
   kind: string,

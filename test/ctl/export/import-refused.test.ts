@@ -17,7 +17,7 @@ import { ACCOUNT_ID, CREATE } from '#test/engine/instance/instance-fixture';
 import { headAt, storeOne } from '#test/storage/contracts/rows';
 import { memoryShardStore } from '#test/storage/memory/shard-store';
 
-/** Positions at which a test changes a byte, or cuts the file. */
+/** Number of positions at which a test changes a byte, or cuts the file. */
 const PLACES = 40;
 
 let from: Cluster;

@@ -35,7 +35,7 @@ resumed.after(async () => {
   await from?.[Symbol.asyncDispose]();
 });
 
-/** The same cluster, for a process that ends at the instance write number `last`. */
+/** The same cluster, in which writes of instances fail from write number `last` on. */
 function endingAt(cluster: Cluster, last: number): Cluster {
   let writes = 0;
   const { instances } = cluster.stores;
