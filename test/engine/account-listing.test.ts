@@ -47,12 +47,12 @@ changes('the counted bytes grow and shrink with the rows', () => {
 for (const [what, name, bytesMax] of [
   ['at most 200 bytes', (n: number) => `agent number ${n}`, 200],
   [
-    'at most 650 bytes for text with two bytes a unit',
+    'at most 650 bytes for text with two bytes per code unit',
     (n: number) => `${'😀'.repeat(93)}${n}`,
     650,
   ],
 ] as const) {
-  changes(`a listed instance takes ${what}, close to its estimate`, () => {
+  changes(`a listed instance takes ${what}, which the counted bytes match within a fifth`, () => {
     const count = 20_000;
     const before = liveHeapBytes();
     const listing = new AccountListing();
@@ -67,7 +67,7 @@ for (const [what, name, bytesMax] of [
   });
 }
 
-/** As returned by a store: every text is a separate string. */
+/** A listed instance as a store returns it: every text is a separate string. */
 function listedOf(n: number, name: string): ListedInstance {
   const instanceId = Buffer.from(`inst_${n.toString(16).padStart(16, '0')}`).toString();
   const own = Buffer.from(name).toString();

@@ -13,8 +13,9 @@ import { faultIn, stateOf } from '#test/support/settled';
 
 const ACTORS = { idleAgeMs: 120_000, memoryBytesMax: 64 * 1_024 * 1_024 };
 
-/** Deadline of a call, and waiting time of its command, in milliseconds. */
+/** Time from the start of a call to its deadline, in milliseconds. */
 const CALL_MS = 10_000;
+/** Time that the command may wait for events, in milliseconds. */
 const WAIT_MS = 8_000;
 
 async function scene(journal: Journal = memoryJournal()) {
@@ -59,7 +60,7 @@ waiting('is answered when an event happens, and does not block other calls', asy
   assert.is(next?.ordinal, 1);
 });
 
-waiting('is answered at once if events already exist', async () => {
+waiting('is answered immediately if events already exist', async () => {
   const { ask, wait, cursor } = await scene();
   await ask(observed());
   assert.is.not(await stateOf(wait(cursor)), 'pending');
@@ -90,7 +91,7 @@ waiting('is refused as not found when the instance is deleted', async () => {
   assert.is((await refused).code, 'not_found');
 });
 
-waiting('is refused at once when the engine shuts down', async () => {
+waiting('is refused immediately when the engine shuts down', async () => {
   const { engine, wait, cursor } = await scene();
   const refused = faultIn(wait(cursor));
   await engine[Symbol.asyncDispose]();

@@ -68,7 +68,7 @@ const ids = ({ data }: { data: Item[] }) => data.map(({ id }) => id);
 
 const empty = suite('when an account has no instances');
 
-empty('its listing is an empty page', async () => {
+empty('the listing is an empty page', async () => {
   const { list } = await engineUnderTest();
   const pagination = { limit: 20, offset: 0, total: 0, has_more: false, next_cursor: null };
   assert.equal(await list(), { data: [], pagination });
@@ -125,7 +125,7 @@ several('an item has the description of its row while the instance cannot be rea
   assert.is(finds, 0, 'a readable head makes a second lookup unnecessary');
 });
 
-several('an item has the present cycle and energy of its instance', async () => {
+several('an item has the current cycle and energy of its instance', async () => {
   const { ask, list } = await engineUnderTest();
   await ask({ ...CREATE, energyLevel: 0.5 }, idOf(1));
   const before = await list();
@@ -145,7 +145,7 @@ several('an item has the present cycle and energy of its instance', async () => 
   assert.is(item.energy_level, data.snapshot.energy_level);
 });
 
-several('the listing shows renames and deletions at once, to the account only', async () => {
+several('the listing shows renames and deletions immediately, to the account only', async () => {
   const { ask, list } = await engineUnderTest();
   for (const n of [1, 2]) await ask(CREATE, idOf(n));
   await ask({ kind: 'rename', name: 'Zoe', description: undefined }, idOf(2));
@@ -157,7 +157,7 @@ several('the listing shows renames and deletions at once, to the account only', 
 
 const resting = suite('when all instances are evicted');
 
-resting('a listing shows their stored state without activating them', async () => {
+resting('a listing shows the stored states without activating the instances', async () => {
   const { ask, list, evict, active } = await engineUnderTest();
   for (const n of [1, 2, 3]) {
     await ask(CREATE, idOf(n));
@@ -174,7 +174,7 @@ resting('a listing shows their stored state without activating them', async () =
 
 const going = suite('while an instance is being deleted');
 
-going('its item shows the numbers of a new instance', async () => {
+going('the listed item shows the numbers of a new instance', async () => {
   const { ask, list, listings } = await engineUnderTest();
   await ask(CREATE, idOf(1));
   const gate = Promise.withResolvers<void>();

@@ -42,7 +42,7 @@ function directoryUnderTest(clockOf: (own: ManualClock) => Clock = (own) => own)
   const ask = async (
     call: CommandOf<'put'> | CommandOf<'remove'> | CommandOf<'reserve'> | CommandOf<'page'>,
   ) => host.ask('a', { ...call, ...UNHURRIED });
-  /** Like instances: the store receives the row first. */
+  /** Makes a change as an instance does: first in the store, then in the directory. */
   const change = async ({ kind, id: instanceId, version }: Change) => {
     if (kind === 'remove') {
       await listings.remove('a', instanceId, version);
@@ -209,7 +209,7 @@ async function turnsUntil(clock: ManualClock, isSo: () => boolean): Promise<numb
   return turns;
 }
 
-idle('the directory of an account without instances is evicted at once', async () => {
+idle('the directory of an account without instances is evicted immediately', async () => {
   const { ask, host } = directoryUnderTest();
   await ask({ kind: 'page', page: PAGE });
   assert.is(host.residency.actors, 0);

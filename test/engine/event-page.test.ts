@@ -86,7 +86,7 @@ following(
   },
 );
 
-following('have, with the state, the rollback target and the set-point of the modes', async () => {
+following('include the rollback target and the set-point of the modes in the state', async () => {
   const scene = await createdInstance({}, ANCHORED);
   const stateOf = async () => (await ask(scene, undefined)).events[1]?.data;
   const fresh = await stateOf();

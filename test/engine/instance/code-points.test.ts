@@ -43,8 +43,8 @@ for (const [before, after, why] of [
   ['B', 'a', 'puts capital letters before small letters'],
   ['z', 'é', 'does not collate accented letters'],
   ['\uff5e', '\u{1f600}', 'puts U+FF5E before U+1F600, unlike UTF-16'],
-  ['\ud7ff', '\ue000', 'puts the last code unit before the surrogates below the first after them'],
-  ['\uffff', '\u{10000}', 'puts the last single code unit below the first surrogate pair'],
+  ['\ud7ff', '\ue000', 'puts U+D7FF before U+E000, which are the neighbours of the surrogates'],
+  ['\uffff', '\u{10000}', 'puts U+FFFF before U+10000, which needs a surrogate pair'],
 ] as const) {
   order(`${why}`, () => {
     assert.ok(compareCodePoints(before, after) < 0);

@@ -22,7 +22,7 @@ import { ManualClock } from '#test/support/manual-clock';
 /** Maximum relative difference between counted and measured bytes. */
 const TOLERANCE = 0.2;
 
-/** Additional tolerance per record without text, in bytes. */
+/** Additional tolerance for the unstored data of a replayed instance, in bytes. */
 const SHELL_BYTES = 300;
 
 /**
@@ -38,7 +38,8 @@ const BYTES_MAX = 24 * 1_024 * 1_024;
 const INSTANCES_MAX = 2_500;
 
 /**
- * Maximum number of measurements: V8's own memory varies meanwhile. A wrong count fails each one.
+ * Maximum number of measurements. The memory of V8 itself varies, so a correct count may fail a
+ * single measurement. A wrong count fails all measurements.
  */
 const MEASUREMENTS_MAX = 3;
 
@@ -236,7 +237,7 @@ async function recordsOf(kind: InstanceKind, steps: readonly Step[]): Promise<st
 
 async function none(): Promise<void> {}
 
-/** Counted and measured bytes of an instance, in all and unstored. */
+/** Counted and measured bytes per instance, in total and of its unstored data. */
 async function measure(count: number, stepsOf: (n: number) => readonly Step[]) {
   const scene = instancesUnderTest({ store: FORGETFUL });
   // Allocate what the measurement itself needs before the first reading.

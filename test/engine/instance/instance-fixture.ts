@@ -28,10 +28,10 @@ import { ManualClock } from '#test/support/manual-clock';
 import { pass } from '#test/support/passing';
 import { refusalOf } from '#test/support/settled';
 
-/** Default account of calls. */
+/** Account id of calls, unless a test names another. */
 export const ACCOUNT_ID = 'Acc0unt00001';
 
-/** Default instance of calls. */
+/** Instance id of calls, unless a test names another. */
 export const INSTANCE_ID = 'inst_00000000000000aa';
 
 /** Initial time of the fixture's clock, in Unix milliseconds. */
@@ -74,7 +74,7 @@ export function chunksOfRows(history: number, drift = 2): ChunkBounds {
   return { history: { rowsMax: history, bytesMax }, drift: { rowsMax: drift, bytesMax } };
 }
 
-/** A neutral create. */
+/** A `create` command for an instance in which no mode is stronger than another. */
 export const CREATE = {
   kind: 'create',
   name: 'Ada',
@@ -83,7 +83,7 @@ export const CREATE = {
   energyLevel: 0.8,
 } as const;
 
-/** A create with a home that is far from the target of `pushed`. */
+/** A `create` command with a home that is far from the observations of `pushed`. */
 export const ANCHORED = { ...CREATE, modeStrengths: [0.1, 0.1, 0.8, 0.1, 0.1, 0.6, 0.1] } as const;
 
 /** An observation. If `timestampMs` is undefined, the engine sets the time. */

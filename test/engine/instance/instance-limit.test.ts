@@ -13,7 +13,7 @@ const keyed = (n: number) => {
   return { ...at(n), callId: 7_000 + n, idempotency: { key: `k${n}`, fingerprint: 'f' } };
 };
 
-/** An account with `instances` instances, and a probe whether a further create is refused. */
+/** An account with `instances` instances. `isLimited` returns whether a create is refused. */
 async function accountWith(instances: number, listings = memoryListingStore()) {
   const scene = instancesUnderTest({ listings });
   for (let n = 1; n <= instances; n += 1) await scene.ask(LIMITED, at(n));
@@ -57,7 +57,7 @@ full('keeps its count if a deletion is reported twice', async () => {
   assert.ok(await isLimited(MAX + 2));
 });
 
-full('is counted from the store after its directory was evicted', async () => {
+full('has its instances counted from the store after its directory was evicted', async () => {
   const { evict, isLimited } = await accountWith(MAX);
   await evict();
   assert.ok(await isLimited(MAX + 1));
@@ -65,7 +65,7 @@ full('is counted from the store after its directory was evicted', async () => {
 
 const beside = suite('concurrent creates');
 
-beside('get the remaining places, but no more', async () => {
+beside('succeed only until the limit is reached', async () => {
   const { ask, listings } = await accountWith(MAX - 1);
   const creates = Array.from({ length: 20 }, (_, n) => ask(LIMITED, at(100 + n)));
   const made = (await Promise.allSettled(creates)).filter(({ status }) => status === 'fulfilled');
