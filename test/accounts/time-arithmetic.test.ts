@@ -8,7 +8,7 @@ import { resetOfNewWindow, resetOfRunningWindow } from '#limiter/meter/meter';
 
 const month = suite('the UTC month of a time');
 
-month('ends with the first millisecond of the next month', () => {
+month('ends at the first millisecond of the next month', () => {
   const end = Date.UTC(2026, 1, 1);
   assert.is(monthEndOf(Date.UTC(2026, 0, 1)), end);
   assert.is(monthEndOf(end - 1), end);

@@ -51,7 +51,7 @@ read('finds nothing when the actor is not in memory, and does not load the actor
   assert.is(host.kind, 'instance');
 });
 
-read('returns the committed state once it is durable', async () => {
+read('returns the committed state only when that state is durable', async () => {
   const journal = new SlowJournal();
   const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
   const write = Promise.resolve(host.ask('a', tallyCall({ add: 5 })));

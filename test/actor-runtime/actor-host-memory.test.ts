@@ -146,14 +146,17 @@ gone('stays in memory until the deletion is stored, then leaves', async () => {
   assert.equal([host.residency.actors, host.residency.bytes], [0, 0]);
 });
 
-gone('continues from the deleted state when a call arrives before it is stored', async () => {
-  const kind = new TallyKind();
-  const { host } = hostOf(kind, new ManualClock(), memoryJournal());
-  await host.ask('a', tallyCall({ add: 1 }));
-  await host.ask('a', tallyCall({ add: -1 }));
-  const answer = await host.ask('a', tallyCall({ add: 2 }));
-  assert.equal(answer, { sum: 2, version: 3, again: false });
-  assert.is(kind.activations, 1);
-});
+gone(
+  'continues from the deleted state when a call arrives before the deletion is stored',
+  async () => {
+    const kind = new TallyKind();
+    const { host } = hostOf(kind, new ManualClock(), memoryJournal());
+    await host.ask('a', tallyCall({ add: 1 }));
+    await host.ask('a', tallyCall({ add: -1 }));
+    const answer = await host.ask('a', tallyCall({ add: 2 }));
+    assert.equal(answer, { sum: 2, version: 3, again: false });
+    assert.is(kind.activations, 1);
+  },
+);
 
 for (const group of [memory, closing, gone]) group.run();

@@ -51,7 +51,7 @@ busy('calls get their turns one at a time, in order of arrival', async () => {
   assert.equal(await answers, [1, 11, 111]);
 });
 
-busy('its calls do not delay other actors', async () => {
+busy('the calls of that actor do not delay other actors', async () => {
   const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
   const held = host.ask('a', tallyCall({ add: 1, wait: new Promise(() => undefined) }));
   assert.is((await host.ask('b', tallyCall({ add: 7 }))).sum, 7);

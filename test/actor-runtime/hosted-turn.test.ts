@@ -170,21 +170,21 @@ pending('is completed before the actor is stored; nothing is stored while it fai
   const [clock, kind] = [new ManualClock(), new TallyKind()];
   const { host } = hostOf(kind, clock, memoryJournal());
   let isDown = true;
-  let tries = 0;
+  let attempts = 0;
   const effect = async () => {
-    tries += 1;
+    attempts += 1;
     if (isDown) throw new Fault('service_unavailable', 'down');
   };
   await refusalOf(() => host.ask('a', tallyCall({ add: 1, effect })));
   await age(clock);
-  assert.equal([tries > 1, kind.writes], [true, 0]);
+  assert.equal([attempts > 1, kind.writes], [true, 0]);
   isDown = false;
   await age(clock);
   assert.is(kind.stored.get('a')?.sum, 1);
-  const done = tries;
+  const done = attempts;
   await host.ask('a', tallyCall({ add: 1 }));
   await age(clock);
-  assert.equal([tries, kind.stored.get('a')?.sum], [done, 2], 'the effect is no longer pending');
+  assert.equal([attempts, kind.stored.get('a')?.sum], [done, 2], 'the effect is no longer pending');
 });
 
 pending('is absent after a turn that committed nothing', async () => {

@@ -125,7 +125,7 @@ notified('of a failed payment starts the grace period, and a later payment ends 
 });
 
 // Report 8: a failed upgrade gave the dearer plan for the grace period, and took the paid plan away.
-notified('of a failed upgrade keeps the paid plan until its paid end', async () => {
+notified('of a failed upgrade keeps the paid plan until the end of the paid month', async () => {
   const scene = await deskUnderTest();
   const { startMs } = scene;
   const periodEndsAtMs = startMs + 30 * DAY_MS;

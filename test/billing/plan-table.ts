@@ -203,23 +203,23 @@ export const PLAN_ROWS: readonly PlanRow[] = [
     created(at('pro', 'incomplete')),
     updated(START_S, at('pro'), { status: 'incomplete' }),
   ]),
-  row('trial', 'ends by itself, invoice is a draft', '`pro`', [
+  row('trial', 'ends on time, invoice is a draft', '`pro`', [
     ...trial,
     updated(END_S, at('pro', 'active', NEXT_END_S), { status: 'trialing', ...formerItems('pro') }),
   ]),
-  row('trial', 'ended at once by deletion', '`free`', [...trial, deleted(CHANGE_S, at('pro'))]),
-  row('trial', 'ended at once, first payment made', '`pro`', [
+  row('trial', 'ended early by deletion', '`free`', [...trial, deleted(CHANGE_S, at('pro'))]),
+  row('trial', 'ended early, first payment made', '`pro`', [
     ...trialEndedNow,
     invoice('paid', CHANGE_S, 'in_2', [
       { plan: 'pro', amount: 2_000, startS: CHANGE_S, endS: NEXT_END_S },
     ]),
   ]),
-  row('trial', 'ended at once, first payment failed', '`free`', [
+  row('trial', 'ended early, first payment failed', '`free`', [
     ...trialEndedNow,
     invoice('payment_failed', CHANGE_S, 'in_2', nextMonth('pro')),
     updated(CHANGE_S, at('pro', 'past_due', NEXT_END_S), { status: 'active' }),
   ]),
-  row('trial', 'ended at once, then deleted before the payment', '`free`', [
+  row('trial', 'ended early, then deleted before the payment', '`free`', [
     ...trialEndedNow,
     deleted(CHANGE_S + HOUR_S, at('pro', 'active', NEXT_END_S)),
   ]),

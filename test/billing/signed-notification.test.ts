@@ -77,7 +77,7 @@ attack('without a signature, or with a malformed signature', () => {
   refused('in upper case', `t=${NOW_S},v1=${v1Of(signed()).toUpperCase()}`);
 });
 
-attack('if only an older scheme signs it', () => {
+attack('if its only signature has an older scheme', () => {
   refused('v0', signed().replace('v1=', 'v0='));
   refused('no scheme', signed().replace('v1=', '='));
 });

@@ -80,7 +80,7 @@ subscriptions('can also have the format of earlier API versions', () => {
   assert.equal(changed(earlier), SUBSCRIPTION);
 });
 
-subscriptions('ends at its cancellation time, or with its period', () => {
+subscriptions('contains its end: the cancellation time, or the end of the period', () => {
   const ends = [{ cancel_at_period_end: true }, { cancel_at: END_S }, { cancel_at: AT_S + 5 }];
   const atMs = ends.map((change) => {
     const event = changed(change);

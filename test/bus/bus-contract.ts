@@ -22,7 +22,7 @@ const newSubject = (): string => `test.${process.pid}.${Date.now().toString(36)}
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const textOf = (message: Uint8Array): string => new TextDecoder().decode(message);
 
-/** Keeps the process alive until the bus is closed. The system clock alone does not. */
+/** Keeps the process alive until the bus is closed. Timers of the system clock do not. */
 export function keptAlive<Opened extends Bus>(bus: Opened): Opened {
   const alive = setInterval(() => undefined, 1_000);
   const close = bus[Symbol.asyncDispose];
@@ -42,13 +42,13 @@ export async function delivered(bus: Bus): Promise<void> {
   await promise;
 }
 
-/** Arguments of a proof: a bus, and a subject that no other test uses. */
+/** Arguments of a test: a bus, and a subject that no other test uses. */
 type BusScene = OpenBus & { readonly subject: string };
 
-/** Promises of the port by title, each with a proof. */
+/** Guarantees of the port: the test of each guarantee, by title. */
 type Promises = Readonly<Record<string, (scene: BusScene) => Promise<void>>>;
 
-/** Promises about messages. */
+/** Guarantees about messages. */
 const MESSAGES: Promises = {
   async 'reach every listener of their subject, the sender included, and no other listener'({
     bus,
@@ -112,7 +112,7 @@ const MESSAGES: Promises = {
   },
 };
 
-/** Promises about listeners. */
+/** Guarantees about listeners. */
 const LISTENERS: Promises = {
   async 'receive nothing after they are disposed, not even messages in flight'({ bus, subject }) {
     const heard: string[] = [];
@@ -167,7 +167,7 @@ const LISTENERS: Promises = {
   },
 };
 
-/** Suites for the promises of the Bus port, to be run for every adapter. */
+/** Suites that test the guarantees of the Bus port. Every adapter runs them. */
 export function busContract(underTest: BusUnderTest): Test[] {
   return [suiteOf('messages', MESSAGES, underTest), suiteOf('listeners', LISTENERS, underTest)];
 }

@@ -20,7 +20,7 @@ const { address, suite } = natsOrSkip();
 
 const KEY = busKeyOf('the secret of this test');
 
-/** Longer than any reconnect in these tests, in milliseconds. */
+/** Maximum duration of a reconnect in these tests, in milliseconds. */
 const PATIENCE_MS = 20_000;
 
 async function open(server: string, options: Partial<NatsBusOptions> = {}) {
@@ -158,13 +158,13 @@ away('the bus tries to reconnect without limit', async () => {
   const { bus } = await open(server.address);
   await using _bus = bus;
   await server.restart.stop();
-  let tries = 0;
+  let attempts = 0;
   const closed = createServer((socket) => {
-    tries += 1;
+    attempts += 1;
     socket.destroy();
   });
   closed.listen(Number(new URL(server.address).port), '127.0.0.1');
-  await eventually('three attempts', () => tries === 3);
+  await eventually('three attempts', () => attempts === 3);
   closed.close();
   await once(closed, 'close');
   await server.restart.start();
@@ -182,7 +182,7 @@ away('the bus closes without waiting for the server', async () => {
   assert.ok(performance.now() - startedMs < 8_000);
 });
 
-/** A bus connected to the server `near`. The server `other` starts stopped. */
+/** A bus connected to the server `near`. The server `other` is stopped meanwhile. */
 async function besideStopped(inOrder: (near: string, other: string) => string[]) {
   await using opening = new AsyncDisposableStack();
   const near = opening.use(await ownNats());
@@ -195,29 +195,34 @@ async function besideStopped(inOrder: (near: string, other: string) => string[])
   return { near, other, bus, notices, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
-away('a frozen server under a flood is replaced by the other server', async () => {
-  await using scene = await besideStopped((near, other) => [near, other]);
-  const { bus, notices, near: frozen, other } = scene;
-  const heard = hearing(bus, 'subject');
-  await other.restart.start();
-  frozen.restart.signal('SIGSTOP');
-  try {
-    await eventually('the loss is noticed', () => {
-      // Checked first, because a flood after a quick reconnect would leave no room for the message
-      // below.
-      if (notices.some((notice) => notice.includes('is lost'))) return true;
-      for (let sent = 0; sent < 100; sent += 1) bus.publish('flood', new Uint8Array(1_024));
-      return false;
-    });
-    const reported = notices.filter((notice) => notice.includes('because the send buffer is full'));
-    assert.is(reported.length, 1, 'the dropped messages are reported once');
-    await eventually('the bus is connected to the other server', () => bus.isConnected);
-    bus.publish('subject', bytes('here'));
-    await eventually('heard', () => heard.length > 0);
-  } finally {
-    frozen.restart.signal('SIGCONT');
-  }
-});
+away(
+  'the bus leaves a frozen server when its send buffer is full, and uses the other server',
+  async () => {
+    await using scene = await besideStopped((near, other) => [near, other]);
+    const { bus, notices, near: frozen, other } = scene;
+    const heard = hearing(bus, 'subject');
+    await other.restart.start();
+    frozen.restart.signal('SIGSTOP');
+    try {
+      await eventually('the loss is noticed', () => {
+        // Checked first, because a flood after a quick reconnect would leave no room for the message
+        // below.
+        if (notices.some((notice) => notice.includes('is lost'))) return true;
+        for (let sent = 0; sent < 100; sent += 1) bus.publish('flood', new Uint8Array(1_024));
+        return false;
+      });
+      const reported = notices.filter((notice) =>
+        notice.includes('because the send buffer is full'),
+      );
+      assert.is(reported.length, 1, 'the dropped messages are reported once');
+      await eventually('the bus is connected to the other server', () => bus.isConnected);
+      bus.publish('subject', bytes('here'));
+      await eventually('heard', () => heard.length > 0);
+    } finally {
+      frozen.restart.signal('SIGCONT');
+    }
+  },
+);
 
 away('the bus connects to a server that was stopped when the bus opened', async () => {
   await using scene = await besideStopped((near, other) => [other, near]);

@@ -12,11 +12,11 @@ import { noteLogger } from '#test/support/test-logger';
 
 const { suite } = natsOrSkip();
 
-/** Longer than any reconnect in these tests, in milliseconds. */
+/** Maximum duration of a reconnect in these tests, in milliseconds. */
 const PATIENCE_MS = 20_000;
 
 /** Time for several connection attempts, which are half a second apart. */
-const SOME_TRIES_MS = 1_500;
+const SOME_ATTEMPTS_MS = 1_500;
 
 const NEXT_PASSWORD = 'the next one';
 const RENAMED = NAMED.replace(AGENT.password, NEXT_PASSWORD);
@@ -58,7 +58,7 @@ password('the bus reconnects as soon as it has the password of the server', asyn
   await using _ = bus;
   server.reload(RENAMED);
   await eventually('the connection is lost', () => !bus.isConnected);
-  await sleep(SOME_TRIES_MS);
+  await sleep(SOME_ATTEMPTS_MS);
   assert.not(isBack(notices));
   credentials.set({ ...AGENT, password: NEXT_PASSWORD });
   await eventually('the connection is back', () => isBack(notices));
@@ -80,7 +80,7 @@ for (const [what, useless] of [
     await delivered(bus);
     await server.restart.stop();
     await server.restart.start();
-    await sleep(SOME_TRIES_MS);
+    await sleep(SOME_ATTEMPTS_MS);
     assert.not(isBack(notices));
     tls.set(clientOf('edge'));
     await eventually('the connection is back', () => isBack(notices));

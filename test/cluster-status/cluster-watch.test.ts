@@ -37,7 +37,7 @@ function engineIn({ engine }: OfCluster): ServiceReport {
 
 /** Requests a report once a second, like the page, until `isSo` holds. */
 async function until(watch: ClusterWatch, isSo: (report: OfCluster) => boolean) {
-  for (let tries = 0; tries < 20; tries += 1) {
+  for (let attempts = 0; attempts < 20; attempts += 1) {
     const report = await reportOf(watch);
     if (isSo(report)) return report;
     await sleep(systemClock, 1_000);
@@ -130,7 +130,7 @@ broken('is shown with an owner that sends no heartbeats, and with its shards', a
   const rows = await cluster.stores.shards.load('engine', SHARDS);
   const lost = rows.filter(({ owner }) => owner === dead).length;
   assert.ok(lost > 0);
-  // An owner without a heartbeat: only the table names it.
+  // This owner sends no heartbeats. Only the table of shards names it.
   const free = rows.find(({ owner }) => owner !== dead);
   const stray = {
     service: 'engine',

@@ -48,7 +48,7 @@ async function newScene() {
 
 const receiver = suite('the receiver of a shard');
 
-receiver('is the node’s present incarnation, if its journal has begun', async () => {
+receiver('is the current incarnation of the node, if its journal has begun', async () => {
   const { world, handoff } = await newScene();
   assert.is((await handoff.receiverAt('a'))?.incarnation, 'a-1');
   world.say('b');

@@ -9,7 +9,7 @@ const OPEN_THROTTLE: ShardFacts['throttle'] = {
   mayMove: () => true,
 };
 
-/** Facts that differ from the default: the node `me` owns nothing and may do everything. */
+/** Changes of the default facts, in which `me` owns no shard and every action is allowed. */
 export type Differences = {
   /** Shard, owner and epoch of each row, as `3 a-1 7`. */
   readonly rows?: readonly string[];

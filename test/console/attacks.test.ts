@@ -265,10 +265,10 @@ others('accepts each invitation once, and no other link', async () => {
   assert.is((await desk.browser().send('POST', '/setup', asSetUp)).status, 404);
   const elsewhere = { ...accept, token: token.replace(/^\w{12}/, OTHER_ACCOUNT_ID) };
   assert.is((await desk.browser().send('POST', '/invitations/accept', elsewhere)).status, 404);
-  const tries = await Promise.all(
+  const replies = await Promise.all(
     [1, 2, 3].map(() => desk.browser().send('POST', '/invitations/accept', accept)),
   );
-  assert.is(tries.filter(({ status }) => status === 201).length, 1);
+  assert.is(replies.filter(({ status }) => status === 201).length, 1);
   assert.is((await desk.browser().send('POST', '/invitations/accept', accept)).status, 404);
   const { data: late } = await ada.expect(201, 'POST', '/members/invitations', {
     ...invite,
@@ -291,13 +291,13 @@ others('accepts only the latest set-up link, for a day', async () => {
 others('gets one member if several people use a link concurrently', async () => {
   await using desk = await openConsole();
   const token = await desk.setUpToken();
-  const tries = await Promise.all(
+  const replies = await Promise.all(
     ['ada', 'bob', 'carol'].map((name) => {
       const body = { token, email: `${name}@example.com`, password: PASSWORD, name };
       return desk.browser().send('POST', '/setup', body);
     }),
   );
-  assert.is(tries.filter(({ status }) => status === 201).length, 1);
+  assert.is(replies.filter(({ status }) => status === 201).length, 1);
   const names = ['ada', 'bob', 'carol'].map((name) => `${name}@example.com`);
   const users = await Promise.all(
     names.map((email) => desk.ports.users.findByEmail(email, ACCOUNT_ID)),

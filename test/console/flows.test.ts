@@ -48,7 +48,7 @@ flows('signs people in by email and password, and signs them out', async () => {
   assert.is((await browser.send('GET', '/me')).status, 401, 'the old cookie is invalid');
 });
 
-flows('lists sessions, ends one of them, and ends all sessions except its own', async () => {
+flows('lists sessions, ends one of them, and ends all except the current session', async () => {
   await using desk = await openConsole();
   const first = await desk.owner();
   const second = desk.browser('198.51.100.9');

@@ -30,7 +30,7 @@ const slowing = suite('a caller that guesses passwords');
 
 slowing('waits twice as long after each failure from one network, up to 15 minutes', async () => {
   const { clock, begin, isLate } = throttle();
-  for (let tries = 0; tries < 5; tries += 1) begin(EMAIL, '203.0.113.7');
+  for (let attempts = 0; attempts < 5; attempts += 1) begin(EMAIL, '203.0.113.7');
   for (const seconds of [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900]) {
     clock.advance(seconds * 1_000 - 1);
     assert.ok(isLate(EMAIL, '203.0.113.7'), `${seconds} s are not over`);
@@ -40,7 +40,7 @@ slowing('waits twice as long after each failure from one network, up to 15 minut
   const refusal = await refusalOf(() => begin(EMAIL, '203.0.113.7'));
   assert.is((refusal as Error & { retryAfterS: number }).retryAfterS, 900);
   clock.advance(60 * 60_000);
-  for (let tries = 0; tries < 5; tries += 1) begin(EMAIL, '203.0.113.7');
+  for (let attempts = 0; attempts < 5; attempts += 1) begin(EMAIL, '203.0.113.7');
 });
 
 slowing('gains nothing by parallel attempts, because attempts in progress are counted', () => {
@@ -136,7 +136,7 @@ enumeration('gets the same answer for every email', async () => {
   assert.is(shown[0]?.status, 401);
 });
 
-enumeration('is throttled alike for every email', async () => {
+enumeration('is throttled in the same way for every email', async () => {
   await using desk = await openConsole();
   await desk.owner();
   const statusesOf = async (email: string, address: string) => {

@@ -156,7 +156,7 @@ live('does not prevent its session from becoming idle', async () => {
   for (; status === 200 && minutes < 40; minutes += 1) {
     using reader = await owner.follow(`/instances/${id}/events`);
     status = reader.status;
-    // Unattended requests of a page do not prevent it either.
+    // Unattended requests of a page do not keep the session active either.
     const look = { 'x-unattended': 'true' };
     await owner.send('GET', `/instances/${id}`, undefined, look);
     if (status === 200) await pass(desk, 60);

@@ -64,7 +64,7 @@ function engines(count: number, before: (call: EngineCall) => void = () => {}, c
 
 const bounded = suite('the usage by instance');
 
-bounded('lists the instances with the most cycles, and the rest of the month', async () => {
+bounded('lists the instances with the most cycles, and the sum of all other cycles', async () => {
   const { ports, calls, state } = engines(30);
   const found = await instanceUsage(ports, 'accountOfAda');
   assert.is(found.monthBeginsAtMs, Date.UTC(2026, 0, 1));
@@ -76,7 +76,7 @@ bounded('lists the instances with the most cycles, and the rest of the month', a
   assert.ok(state.most <= 8, `${state.most} concurrent calls`);
 });
 
-bounded('never reports a negative rest', async () => {
+bounded('never reports a negative sum of other cycles', async () => {
   const { ports } = engines(30, undefined, 100);
   assert.is((await instanceUsage(ports, 'accountOfAda')).otherCycles, 0);
 });

@@ -53,10 +53,10 @@ const queue = suite('concurrent password hashes');
 
 queue('wait in a queue, and are refused beyond its bound', async () => {
   const passwords = new Passwords();
-  const tries = Array.from({ length: 66 }, () => passwords.isRight(undefined, 'x'));
+  const attempts = Array.from({ length: 66 }, () => passwords.isRight(undefined, 'x'));
   const fault = await faultIn(passwords.isRight(undefined, 'x'));
   assert.equal([fault.reason, fault.httpStatus], ['overloaded', 503]);
-  assert.equal(new Set(await Promise.all(tries)), new Set([false]));
+  assert.equal(new Set(await Promise.all(attempts)), new Set([false]));
   assert.is(await passwords.isRight(undefined, 'x'), false, 'the queue accepts work again');
 });
 

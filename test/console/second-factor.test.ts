@@ -193,7 +193,7 @@ factor('is throttled for a caller that guesses codes', async () => {
   const { secret } = await enrolled(desk);
   const browser = await halfWay(desk);
   const replies: number[] = [];
-  for (let tries = 0; tries < 7; tries += 1)
+  for (let attempts = 0; attempts < 7; attempts += 1)
     replies.push((await withCode(browser, '000000')).status);
   assert.equal(replies, [401, 401, 401, 401, 401, 429, 429]);
   assert.is((await withCode(browser, codeOf(secret, desk))).status, 429, 'even a right code');

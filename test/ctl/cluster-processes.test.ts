@@ -73,7 +73,7 @@ running('shows the state of an instance in the memory of its engine', async () =
 running('shows the events in the journal of the owner', async () => {
   let out = '';
   // Retry, because the journal may truncate the records before a busy machine reads them.
-  for (let tries = 0; tries < 3 && !out.includes('observed assertion 0.4'); tries += 1) {
+  for (let attempts = 0; attempts < 3 && !out.includes('observed assertion 0.4'); attempts += 1) {
     const newest = await createInstance(cluster.caller, { name: 'Ben' });
     const observation = observationAt(0, { mode_target: 'ASSERTION', signal_strength: 0.4 });
     await process(cluster.caller, newest, observation);

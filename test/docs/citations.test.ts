@@ -23,7 +23,7 @@ const SOURCES: Record<string, readonly string[]> = {
   decision: numbersIn(textOf('docs/decisions.md')),
 };
 
-/** Plural forms of the words. */
+/** Plural forms of the words in `SOURCES`. */
 const ALIASES: Record<string, string> = { decisions: 'decision' };
 
 const CITATION =

@@ -63,7 +63,7 @@ groups('are appended in groups of at most 512 KiB, or alone if larger', async ()
   const half = GROUP_BYTES_MAX / 2 - envelope;
   await add(3, 'x'.repeat(half));
   await add(1, 'x'.repeat(GROUP_BYTES_MAX * 2));
-  // Each record has half the maximum in characters, but one byte more than half in bytes.
+  // In characters, each record has half of the maximum size. In bytes, it exceeds half by 1.
   await add(2, `${'x'.repeat(half - 1)}ü`);
   for (let i = 0; i < 6; i += 1) await journal.succeed();
   assert.equal(journal.sizes, [1, 2, 1, 1, 1, 1]);

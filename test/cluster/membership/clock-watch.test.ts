@@ -8,7 +8,7 @@ import { noteLogger } from '#test/support/test-logger';
 
 const HOUR_MS = 3_600_000;
 
-/** A process that pauses: its tasks run late while its clocks continue. */
+/** The clock of a process that pauses: timers fire late while the time continues. */
 class StallingClock extends ManualClock {
   #stalledMs = 0;
 

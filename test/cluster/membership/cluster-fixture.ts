@@ -58,7 +58,7 @@ export class ClusterWorld {
     return found;
   };
 
-  /** Membership as the first incarnation of `node`, `node-1`, sees it. */
+  /** Membership at the first incarnation of `node`, whose id is `node` with the suffix `-1`. */
   members(node: string, isLeaving = () => false): Membership {
     return new Membership({
       bus: this.bus,

@@ -54,7 +54,7 @@ export class EvidenceScene {
     return verdicts(this.evidence, this.nowMs).find(({ owner }) => owner === `${node}-1`);
   }
 
-  /** Examines an owner with these probe results. Returns the verdict that needs more than them. */
+  /** Examines an owner with these probe results. Returns the first verdict without a result. */
   examine(node: string, head: HeadFound, ...probes: readonly Found[]): Verdict | undefined {
     const owner = `${node}-1`;
     let verdict = this.first(node);

@@ -126,7 +126,7 @@ function aimAt(scene: EvidenceScene): ProbeAim | undefined {
   return verdict?.kind === 'probe' ? verdict.aim : undefined;
 }
 
-dead('is another incarnation at the address; it is requested after 1.25 s of silence', () => {
+dead('is another incarnation at the address, for which probes ask after 1.25 s of silence', () => {
   const scene = new EvidenceScene(['a']);
   scene.nowMs += 1_249;
   assert.is(aimAt(scene), 'listener');

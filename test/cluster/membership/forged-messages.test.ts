@@ -224,7 +224,7 @@ inventing(
 );
 
 inventing(
-  'excludes no node with thousands of invented names, and fills no memory with shards',
+  'cannot exclude nodes by thousands of invented names, nor fill memory with shards',
   async () => {
     const scene = newScene();
     const edge = scene.watch();

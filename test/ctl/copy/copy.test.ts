@@ -96,7 +96,7 @@ whole('writes nothing in a second run, and compares everything again', async () 
   assert.is(code, 0);
   assert.match(out, /^An earlier run had already copied 5 instances\.$/m);
   assert.match(out, /^Both sides are equal/m);
-  // Calls that only read.
+  // In the second run, these calls only read.
   const asking = ['accounts.changeKeys', 'shards.fixCluster', 'shards.fixCount'];
   assert.equal([...new Set(writes)].sort(), asking);
 });

@@ -105,7 +105,7 @@ lines('waits for instances that are listed but not stored yet', async () => {
   assert.ok(written.includes(IDS.reset));
 });
 
-lines('waits equally long for instances that are created during a long read', async () => {
+lines('waits the same time for instances that are created during a long read', async () => {
   await using from = await source();
   const time = new ManualClock(START_MS);
   const clock: Clock = {

@@ -168,7 +168,7 @@ for (const [what, stepsOf] of Object.entries(HISTORIES)) {
   });
 }
 
-/** Measures again after a failure, up to `MEASUREMENTS_MAX` times. */
+/** Repeats a check that failed. Measures at most `MEASUREMENTS_MAX` times. */
 async function measuredRepeatedly(check: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {

@@ -89,9 +89,9 @@ beside('count towards the limit while their rows are being stored', async () => 
   assert.ok(await isLimited(9));
 });
 
-const lost = suite('a reservation for a create that never happens');
+const lost = suite('the reservation for a create');
 
-lost('expires', async () => {
+lost('expires if the create never happens', async () => {
   const { ask, directories, isLimited, pass } = await accountWith(MAX - 1);
   const place = { kind: 'reserve', instanceId: idOf(8), instancesMax: MAX } as const;
   const deadlineAtMs = Number.POSITIVE_INFINITY;

@@ -36,7 +36,7 @@ export function smallPng(png: Buffer): Buffer {
   ]);
 }
 
-/** Joined data of all chunks with a type. */
+/** Data of all chunks of one type, joined. */
 function chunksOf(png: Buffer, kind: string): Buffer {
   const found: Buffer[] = [];
   for (let at = SIGNATURE.length; at < png.length; at += 12 + png.readUInt32BE(at)) {
