@@ -25,8 +25,8 @@ const MARKER: SummarizedHead = {
 type Engine = (call: EngineCall) => EngineAnswer | Promise<EngineAnswer>;
 
 /**
- * Engines by address, owner addresses by instance, and a store. All stored heads have cycle 1,
- * which identifies answers from the store.
+ * Builds `summariesOf` from engines (by address), owner addresses (by instance) and a store. All
+ * stored heads have cycle 1: a summary with cycle 1 comes from the store.
  */
 function ownersUnderTest(engines: Record<string, Engine>, owned: Record<string, string>) {
   const clock = new ManualClock();
@@ -121,7 +121,7 @@ asking('an account without instances causes no calls', async () => {
 
 const silent = suite('when an owner does not answer');
 
-silent('only its instances are read from the store, after 300 ms', async () => {
+silent('after 300 ms, only the instances of this owner are read from the store', async () => {
   const never = () => new Promise<EngineAnswer>(() => undefined);
   const owned = { i1: 'a', i2: 'b' };
   const { clock, asked, stored, cyclesOf } = ownersUnderTest({ a: never, b: ownerAt(9) }, owned);
@@ -137,7 +137,7 @@ silent('only its instances are read from the store, after 300 ms', async () => {
 });
 
 silent(
-  'the store is read at once if it is unknown, unreachable or sends an invalid answer',
+  'the store is read immediately if the owner is unknown, unreachable or sends an invalid answer',
   async () => {
     const answering = (body: string) => () =>
       ({ body, etag: '', cycles: 0, throttledRetryAfterS: 0, isReplayed: false }) as const;
@@ -190,10 +190,13 @@ owner('deleted and unknown instances are omitted', async () => {
   assert.equal([etag, cycles], ['', 0]);
 });
 
-owner('a store failure is returned, so that the caller can read the store', async () => {
-  const refusal = new Fault('service_unavailable', 'the store is unreachable');
-  const asked = () => summariesAnswer(['i1'], () => Promise.reject(refusal), MODELS);
-  assert.is(await refusalOf(asked), refusal);
-});
+owner(
+  'a store failure is returned to the caller, which can then read the store itself',
+  async () => {
+    const refusal = new Fault('service_unavailable', 'the store is unreachable');
+    const asked = () => summariesAnswer(['i1'], () => Promise.reject(refusal), MODELS);
+    assert.is(await refusalOf(asked), refusal);
+  },
+);
 
 for (const group of [asking, silent, owner]) group.run();

@@ -20,7 +20,7 @@ const ROW: ListingRow = {
 
 const TRACEPARENT = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
 
-/** A directory whose owner executes commands like an engine, with a record of all calls. */
+/** A directory whose owner executes commands like an engine. All calls are recorded in `calls`. */
 function directoryUnderTest({ refusal }: { refusal?: Fault } = {}) {
   const clock = new ManualClock();
   const store = memoryListingStore();
@@ -58,19 +58,22 @@ notifying('the row is stored first, then sent to the owner', async () => {
   assert.is(call?.deadlineAtMs, clock.wallMs() + 10_000);
 });
 
-notifying('the notification belongs to the trace of the changing call', async () => {
-  const { calls, directory } = directoryUnderTest();
-  await directory.put('acct_1', ROW, TRACEPARENT);
-  await directory.remove('acct_1', 'inst_1', 4, TRACEPARENT);
-  await directory.put('acct_1', ROW);
-  assert.equal(
-    calls.map(({ traceparent }) => traceparent),
-    [TRACEPARENT, TRACEPARENT, undefined],
-  );
-  const [call] = calls;
-  assert.ok(call?.command.kind === 'putListingRow');
-  assert.is(directoryCall(call, call.command).traceparent, TRACEPARENT);
-});
+notifying(
+  'the notification belongs to the trace of the call that changed the instance',
+  async () => {
+    const { calls, directory } = directoryUnderTest();
+    await directory.put('acct_1', ROW, TRACEPARENT);
+    await directory.remove('acct_1', 'inst_1', 4, TRACEPARENT);
+    await directory.put('acct_1', ROW);
+    assert.equal(
+      calls.map(({ traceparent }) => traceparent),
+      [TRACEPARENT, TRACEPARENT, undefined],
+    );
+    const [call] = calls;
+    assert.ok(call?.command.kind === 'putListingRow');
+    assert.is(directoryCall(call, call.command).traceparent, TRACEPARENT);
+  },
+);
 
 notifying('a removal is final in store and directory', async () => {
   const { store, listing, storedWhenNotified, directory } = directoryUnderTest();

@@ -59,7 +59,7 @@ beside('removing a missing entry changes nothing', () => {
 
 const large = suite('with 200,000 entries');
 
-// Counting comparisons is independent of machine load.
+// The test counts comparisons, because their number does not depend on the load of the machine.
 large('an insert needs few comparisons, in any insertion order', () => {
   for (const entries of [scattered(MANY), rising(MANY), rising(MANY).reverse()]) {
     let comparisons = 0;
@@ -88,7 +88,8 @@ function rising(count: number): number[] {
 }
 
 /**
- * 0 to count − 1 with distant neighbours: the prime 7,919 does not divide the counts used here.
+ * The numbers from 0 to `count` − 1, each exactly once, in an order in which neighbours are far
+ * apart. No number repeats, because `count` is never a multiple of the prime 7,919.
  */
 function scattered(count: number): number[] {
   return rising(count).map((index) => (index * 7_919) % count);

@@ -24,9 +24,9 @@ export class TableStore implements InstanceStore {
     return unanswered === undefined;
   }
 
-  /** Executes a late write. */
-  arrive(place: number): void {
-    this.#late.splice(place, 1)[0]?.();
+  /** Executes the late write with the given index. */
+  arrive(index: number): void {
+    this.#late.splice(index, 1)[0]?.();
   }
 
   /** Ordinals of all observations in head and chunks, ascending. */

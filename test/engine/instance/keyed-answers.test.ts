@@ -16,7 +16,7 @@ function uuidV7(madeAtMs: number): string {
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7abc-8def-0123456789ab`;
 }
 
-/** Looks a key up at `START_MS`. Returns the answer, and the store reads. */
+/** Looks a key up at `START_MS`. Returns the answer and the arguments of each store read. */
 async function lookUp(
   key: string,
   answers: AnswerRow[] = [],
@@ -42,15 +42,18 @@ async function lookUp(
 
 const memory = suite('when memory has the answer for a key');
 
-memory('the lookup finds it for 24 h, without a store read', async () => {
+memory('the lookup finds the answer for 24 h, without a store read', async () => {
   const row = answerRow('call:k', START_MS - ANSWER_AGE_MS);
   assert.equal(await lookUp('k', [row]), { found: row, asked: [] });
 });
 
-memory('the lookup neither finds it nor reads the store a millisecond later', async () => {
-  const row = answerRow('call:k', START_MS - ANSWER_AGE_MS - 1);
-  assert.equal(await lookUp('k', [row]), { found: undefined, asked: [] });
-});
+memory(
+  'a millisecond after 24 h, the lookup finds no answer and does not read the store',
+  async () => {
+    const row = answerRow('call:k', START_MS - ANSWER_AGE_MS - 1);
+    assert.equal(await lookUp('k', [row]), { found: undefined, asked: [] });
+  },
+);
 
 memory('the lookup finds the newest of several answers', async () => {
   const rows = [answerRow('call:k', 1), answerRow('call:j', 2), answerRow('call:k', START_MS)];
@@ -103,13 +106,16 @@ const keyed = (fingerprint: string) => callOf(CREATE, { idempotency: { key: 'k',
 
 const replay = suite('when a stored answer is replayed');
 
-replay("it has the first answer's body and tag, adds no cycle, and is marked as replayed", () => {
-  const { body, etag, fingerprint } = answerRow('call:k', 5);
-  const expected = { body, etag, cycles: 0, throttledRetryAfterS: 0, isReplayed: true };
-  assert.equal(replayOf(answerRow('call:k', 5), keyed(fingerprint)), expected);
-});
+replay(
+  "the replay has the first answer's body and tag, adds no cycle, and is marked as replayed",
+  () => {
+    const { body, etag, fingerprint } = answerRow('call:k', 5);
+    const expected = { body, etag, cycles: 0, throttledRetryAfterS: 0, isReplayed: true };
+    assert.equal(replayOf(answerRow('call:k', 5), keyed(fingerprint)), expected);
+  },
+);
 
-replay("another request with the same key is refused with the header's name", async () => {
+replay('another request with the same key is refused, and the error names the header', async () => {
   const fault = (await refusalOf(() => replayOf(answerRow('call:k', 5), keyed('g')))) as Fault;
   assert.equal(
     [fault.code, fault.reason, fault.field],

@@ -21,11 +21,14 @@ import {
 
 type Process = Extract<EngineCommand, { kind: 'process' }>;
 
-/** Observation at this second. */
+/** An observation `second` seconds after `START_MS`. */
 const at = (second: number, fields: Partial<ObservationInput> = {}) =>
   seen({ timestampMs: START_MS + second * 1_000, ...fields });
 
-/** A batch with these item keys. Each key also determines a single call's fingerprint. */
+/**
+ * A batch whose items have the given keys. An item has the same fingerprint as a single call with
+ * the same key.
+ */
 function batch(
   keys: readonly (string | undefined)[],
   observations: readonly ObservationInput[] = keys.map((_, index) => at(index)),
@@ -37,7 +40,9 @@ function batch(
 const ofSingle = (key: string) => ({ key, fingerprint: `a single call with ${key}` });
 const single = (key: string): Pick<EngineCall, 'idempotency'> => ({ idempotency: ofSingle(key) });
 
-/** A fresh key, which a single call looks up only if necessary. */
+/**
+ * A fresh key (UUIDv7 with the time `START_MS`), which a single call looks up only if necessary.
+ */
 const YOUNG = `${START_MS.toString(16).padStart(12, '0').slice(0, 8)}-${START_MS.toString(16)
   .padStart(12, '0')
   .slice(8)}-7abc-8def-0123456789ab`;
@@ -48,8 +53,8 @@ const cycleOf = (answer: EngineAnswer): number => bodyOf(answer).data.snapshot.c
 
 const again = suite('when a batch repeats items');
 
-// Report 2: a log that was replayed after a crash counted twice.
-again('they are reported as replayed, and only new items are applied', async () => {
+// Report 2: observations that were sent again from a log after a crash were counted twice.
+again('the repeated items are reported as replayed, and only new items are applied', async () => {
   const { ask } = await createdInstance();
   const first = await ask(batch(['a', 'b', 'c']));
   assert.equal(statusesOf(first), ['applied', 'applied', 'applied']);
@@ -76,19 +81,22 @@ again('the answer has the states of the applied items', async () => {
   assert.equal([none.data.states, none.data.processed_count], [[], 0]);
 });
 
-again('an item that repeats within the batch is replayed, or refused if it differs', async () => {
-  const { ask, refusal } = await createdInstance();
-  const twice = await ask(batch(['a', 'a', 'b'], [at(0), at(0), at(1)]));
-  assert.equal(statusesOf(twice), ['applied', 'replayed', 'applied']);
-  assert.is(twice.cycles, 2);
-  const fault = await refusal(batch(['c', 'c'], [at(5), at(6)]));
-  assert.equal(
-    [fault.reason, fault.field],
-    ['idempotency_key_reused', 'observations[1].idempotency_key'],
-  );
-});
+again(
+  'an item that is repeated within a batch is replayed, or refused if its content differs',
+  async () => {
+    const { ask, refusal } = await createdInstance();
+    const twice = await ask(batch(['a', 'a', 'b'], [at(0), at(0), at(1)]));
+    assert.equal(statusesOf(twice), ['applied', 'replayed', 'applied']);
+    assert.is(twice.cycles, 2);
+    const fault = await refusal(batch(['c', 'c'], [at(5), at(6)]));
+    assert.equal(
+      [fault.reason, fault.field],
+      ['idempotency_key_reused', 'observations[1].idempotency_key'],
+    );
+  },
+);
 
-again('an item with different content prevents the whole batch', async () => {
+again('the whole batch is refused if an item reuses a key with different content', async () => {
   const { ask, refusal, read } = await createdInstance();
   await ask(batch(['a', 'b']));
   const changes = [{ mode: 3 }, { signal: 0.1 }, { confidence: 0.5 }, { contextJson: '{"a":1}' }];
@@ -102,7 +110,7 @@ again('an item with different content prevents the whole batch', async () => {
   assert.is((await read({ kind: 'readInstance' })).data.cycle_count, 2);
 });
 
-again('they are new after 24 h', async () => {
+again('an item that is repeated after 24 h is applied again', async () => {
   const { ask, jump } = await createdInstance();
   await ask(batch(['a']));
   jump(24 * 60 * 60 * 1_000 + 1);
@@ -116,7 +124,7 @@ again('items without a key are always applied', async () => {
   assert.equal(statusesOf(answer), ['replayed', 'applied']);
 });
 
-again('their keys are found in the store after an eviction', async () => {
+again('the keys of the items are found in the store after an eviction', async () => {
   const scene = await createdInstance();
   await scene.ask(batch(['a', 'b']));
   await scene.evict();
@@ -153,18 +161,21 @@ rules('report early items as throttled', async () => {
 
 const calls = suite('an idempotency key');
 
-calls('of an item is replayed by a single call, with the present state', async () => {
-  const { ask, refusal, jump } = await createdInstance();
-  await ask(batch(['a', 'b']));
-  jump(5_000);
-  const answer = await ask({ ...observed(), observations: [at(0)] }, single('a'));
-  assert.equal([answer.cycles, answer.isReplayed, cycleOf(answer)], [0, true, 2]);
-  const other = { ...observed(), observations: [at(9)] };
-  const fault = await refusal(other, single('a'));
-  assert.equal([fault.reason, fault.field], ['idempotency_key_reused', 'Idempotency-Key']);
-});
+calls(
+  'of an item is valid for a single call too: the answer is a replay with the present state',
+  async () => {
+    const { ask, refusal, jump } = await createdInstance();
+    await ask(batch(['a', 'b']));
+    jump(5_000);
+    const answer = await ask({ ...observed(), observations: [at(0)] }, single('a'));
+    assert.equal([answer.cycles, answer.isReplayed, cycleOf(answer)], [0, true, 2]);
+    const other = { ...observed(), observations: [at(9)] };
+    const fault = await refusal(other, single('a'));
+    assert.equal([fault.reason, fault.field], ['idempotency_key_reused', 'Idempotency-Key']);
+  },
+);
 
-calls('of a single call is replayed by an item with the same key', async () => {
+calls('of a single call is valid for an item too: the item is reported as replayed', async () => {
   const { ask, refusal } = await createdInstance();
   await ask({ ...observed(), observations: [at(0)] }, single('a'));
   assert.equal(statusesOf(await ask(batch(['a', 'b']))), ['replayed', 'applied']);
@@ -184,14 +195,14 @@ calls('of an item cannot be used for a reset or a batch', async () => {
 calls('that is fresh but already stored is looked up', async () => {
   const scene = await createdInstance();
   await scene.ask(batch([YOUNG]));
-  // Stored and evicted while the key still counts as fresh.
+  // Stored and evicted while the key is still fresh.
   await scene.host.storeShard(0);
   scene.clock.advance(2_000);
   const answer = await scene.ask({ ...observed(), observations: [at(0)] }, single(YOUNG));
   assert.ok(answer.isReplayed);
 });
 
-calls('that names both the batch and an item is refused', async () => {
+calls('that is used for both the batch and an item is refused', async () => {
   const { refusal } = await createdInstance();
   const fault = await refusal(batch(['x', 'a']), single('a'));
   assert.equal(
@@ -223,7 +234,10 @@ retried('the batch gets the same answer and is charged once', async () => {
   assert.is((await read({ kind: 'readInstance' })).data.cycle_count, 3);
 });
 
-/** An engine that fails with all or nothing of its work stored, and its successor. */
+/**
+ * Fails an engine after a batch, with all or none of its work stored. Returns the answer to the
+ * batch and the successor of the engine.
+ */
 async function afterTakeOver(isStored: boolean) {
   const store = memoryInstanceStore();
   const lines: string[] = [];

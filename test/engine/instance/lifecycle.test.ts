@@ -19,21 +19,24 @@ const iso = (timeMs: number) => new Date(timeMs).toISOString();
 
 const created = suite('when an instance is created');
 
-created('the answer has its texts, its times, and the tag of version 1', async () => {
-  const { ask } = instancesUnderTest();
-  const answer = await ask(CREATE);
-  assert.equal(bodyOf(answer).data, {
-    id: INSTANCE_ID,
-    name: 'Ada',
-    description: 'first of her name',
-    created_at: iso(START_MS),
-    updated_at: iso(START_MS),
-  });
-  assert.is(answer.etag, etagOf(INSTANCE_ID, 1));
-  assert.is(answer.cycles, 0);
-});
+created(
+  'the answer has the texts and times of the instance, and the tag of version 1',
+  async () => {
+    const { ask } = instancesUnderTest();
+    const answer = await ask(CREATE);
+    assert.equal(bodyOf(answer).data, {
+      id: INSTANCE_ID,
+      name: 'Ada',
+      description: 'first of her name',
+      created_at: iso(START_MS),
+      updated_at: iso(START_MS),
+    });
+    assert.is(answer.etag, etagOf(INSTANCE_ID, 1));
+    assert.is(answer.cycles, 0);
+  },
+);
 
-created('the listing has its row before the answer is sent', async () => {
+created('the listing has the row of the instance before the answer is sent', async () => {
   const listings = memoryListingStore();
   const written = Promise.withResolvers<void>();
   const slow = { ...listings, put: () => written.promise };
@@ -152,7 +155,7 @@ matched('the present tag and * are accepted, and process ignores the header', as
 
 const removed = suite('when an instance is deleted');
 
-removed('its head, rows and listing entry are deleted', async () => {
+removed('the texts in the head, the rows and the listing entry are deleted', async () => {
   const scene = await createdInstance({ chunkBounds: chunksOfRows(1) });
   const { ask, refusal, flush, store, storedRows, listings } = scene;
   await ask(observed({ contextJson: '{"secret":1}' }, { contextJson: '{"secret":2}' }));
@@ -171,7 +174,7 @@ removed('its head, rows and listing entry are deleted', async () => {
   assert.equal(await storedRows(), []);
 });
 
-removed('it stays deleted after an eviction', async () => {
+removed('the instance stays deleted after an eviction', async () => {
   const { ask, refusal, evict } = await createdInstance();
   await ask({ kind: 'remove' });
   await evict();
@@ -228,7 +231,7 @@ processing('an early batch is throttled as a whole', async () => {
 
 const reset = suite('when an instance is reset');
 
-reset('it has cycle 0, no minimum interval, and accepts any time', async () => {
+reset('the instance has cycle 0, no minimum interval, and accepts any time', async () => {
   const { ask, jump } = instancesUnderTest();
   await ask({ ...CREATE, energyLevel: 0.6 });
   await ask(observed());

@@ -47,7 +47,12 @@ for (const [text, callerMs, basis, expected] of [
     observed(5_000),
     throttled(1),
   ],
-  ['waits one second at the time of the previous one', NOW - 5_000, observed(5_000), throttled(1)],
+  [
+    'waits one second if it has the time of the previous one',
+    NOW - 5_000,
+    observed(5_000),
+    throttled(1),
+  ],
   ['waits two seconds if 1 ms before the previous one', NOW - 5_001, observed(5_000), throttled(2)],
   [
     'waits an hour and a second if an hour before the previous one',
@@ -61,7 +66,12 @@ for (const [text, callerMs, basis, expected] of [
     observed(0),
     accepted(NOW + 1_000),
   ],
-  ['does not move when a second of real time passes', NOW - 5_500, observed(5_000), throttled(2)],
+  [
+    'waits by its own time, however much real time has passed',
+    NOW - 5_500,
+    observed(5_000),
+    throttled(2),
+  ],
 ] as const) {
   own(text, () => assert.equal(timingOf(callerMs, 1, basis), expected));
 }
@@ -91,7 +101,7 @@ for (const [text, basis, expected] of [
   stamped(text, () => assert.equal(timingOf(undefined, 1, basis), expected));
 }
 
-stamped('waits for a previous one in the future, however long', () => {
+stamped('waits until after a previous observation in the future, however long this takes', () => {
   const basis = { observedAtMs: NOW + 200_000, nowMs: NOW, presentMs: NOW };
   assert.equal(timingOf(undefined, 1, basis), throttled(201));
 });
@@ -189,7 +199,7 @@ always('the returned waiting time suffices, and a second less does not', () => {
   );
 });
 
-always('a time set one second ago never blocks an instance', () => {
+always('an observation one second before the present never blocks an instance', () => {
   fc.assert(
     fc.property(basis, count, (known, n) => {
       const observedAtMs = known.presentMs - 1_000;
@@ -209,7 +219,7 @@ always('a time set by the engine is at most the present', () => {
   );
 });
 
-always('a batch reaches ahead only as far as its spacing requires', () => {
+always('a batch ends in the future only if its spacing requires this', () => {
   fc.assert(
     fc.property(count, basis, (n, known) => {
       const timing = timingOf(undefined, n, known);

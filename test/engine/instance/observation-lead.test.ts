@@ -13,7 +13,10 @@ import {
 type Step = {
   readonly pauseMs: number;
   readonly count: number;
-  /** Caller's time before the present; undefined: the call has no time. */
+  /**
+   * Milliseconds between the caller's timestamp and the present (negative: the timestamp is in the
+   * future). Undefined if the call has no timestamp.
+   */
   readonly behindMs: number | undefined;
   /** Whether the actor is evicted before the call. */
   readonly isReloaded: boolean;
@@ -90,7 +93,7 @@ steppedBack('accepts an observation per second, even after a handoff', async () 
   }
 });
 
-steppedBack('waits for the end of a spread batch', async () => {
+steppedBack('waits for the last time that the engine assigned to a batch', async () => {
   const { ask, clock } = instancesUnderTest();
   await ask(CREATE);
   await ask(observed());

@@ -15,7 +15,7 @@ import {
   seen,
 } from '#test/engine/instance/instance-fixture';
 
-/** A command for an instance, and an event of its actor afterwards. */
+/** A command for an instance, and whether its actor is stored or evicted afterwards. */
 type Step = {
   readonly command: EngineCommand;
   readonly key: string | undefined;
@@ -25,7 +25,7 @@ type Step = {
 /** Time between two steps, long enough for a checkpoint and an eviction. */
 const STEP_MS = 100_000;
 
-/** An anchored home, so that a few pushes cause drift and rollbacks. */
+/** Creates an identity with an anchored home, so that a few pushes cause drift and rollbacks. */
 const ANCHORED = { ...CREATE, modeStrengths: [0.1, 0.1, 0.8, 0.1, 0.1, 0.6, 0.1] };
 
 const page = {
@@ -109,7 +109,7 @@ property('evictions and reloads change no byte of any answer', async () => {
   );
 });
 
-property('no stored head has been changed', async () => {
+property('no head is changed after it was stored', async () => {
   await fc.assert(
     fc.asyncProperty(day, async (steps) => {
       const { store, assertUnchanged } = watchedStore();
@@ -120,7 +120,7 @@ property('no stored head has been changed', async () => {
   );
 });
 
-/** Answers or errors of all steps. The clock is the same in every run. */
+/** Returns the answers or errors of all steps. The clock shows the same times in every run. */
 async function answersOf(steps: readonly Step[], replaced: Replaced = {}): Promise<unknown[]> {
   const scene = instancesUnderTest(replaced);
   const { ask, clock, flush, evict, bugs } = scene;

@@ -87,7 +87,7 @@ async function straddle(): Promise<InstanceScene> {
   return scene;
 }
 
-straddling('pages of every size and offset have their rows in order', async () => {
+straddling('pages of every size and offset have the right rows in the right order', async () => {
   const scene = await straddle();
   for (let limit = 1; limit <= 17; limit += 1) {
     for (let offset = 0; offset <= 17; offset += 1) {
@@ -215,7 +215,10 @@ function gatedStore() {
 
 const large = suite('when the rows of a page are large');
 
-/** Stored rows with contexts of these sizes, oldest first; and the row counts of all reads. */
+/**
+ * Stores rows with contexts of the given sizes, oldest first. Returns the scene and the row count
+ * of each store read.
+ */
 async function stored(sizes: readonly number[]) {
   const reads: number[] = [];
   const memory = memoryInstanceStore();

@@ -24,7 +24,10 @@ const CALLS: readonly EngineCommand[] = [
   observed({ mode: 5 }),
 ];
 
-/** An engine that fails without storing the work since its checkpoint, and its successor. */
+/**
+ * Fails an engine that has not stored its work since the last checkpoint. Returns the answers of
+ * this engine and its successor.
+ */
 async function afterFailOver(isStoredBefore: boolean) {
   const store = memoryInstanceStore();
   const lines: string[] = [];
@@ -65,7 +68,7 @@ for (const isStoredBefore of [false, true]) {
 }
 
 moved(
-  'gets an unknown outcome once its records are stored, and is not executed again',
+  'is refused with outcome_unknown after its records are stored, and is not executed again',
   async () => {
     const { second } = await afterFailOver(true);
     await second.ask(observed(), { callId: 200 });

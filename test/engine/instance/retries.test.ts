@@ -57,7 +57,7 @@ again('the outcome is unknown if later calls changed the instance', async () => 
   assert.is((await read({ kind: 'readInstance' })).data.cycle_count, 2);
 });
 
-again('a batch with intermediate states never gets fewer states', async () => {
+again('a repeated batch never gets fewer intermediate states', async () => {
   const { ask, refusal, jump } = await createdInstance();
   const one = { ...observed(), isBatch: true, isEveryStateWanted: true };
   const answer = await ask(one, { callId: 78 });
@@ -126,9 +126,9 @@ stored(
     for (const isEvicted of [false, true]) {
       const { ask, clock, evict, flush } = await createdInstance();
       await ask(observed(), keyed('k'));
-      const startupGraceMs = clock.monotonicMs();
+      const observedAtMs = clock.monotonicMs();
       await (isEvicted ? evict() : flush());
-      clock.stepWall(DAY_MS - (clock.monotonicMs() - startupGraceMs));
+      clock.stepWall(DAY_MS - (clock.monotonicMs() - observedAtMs));
       assert.ok((await ask(observed(), keyed('k'))).isReplayed);
       clock.stepWall(1);
       const repeated = await ask(observed(), keyed('k'));
@@ -210,22 +210,25 @@ deleted('the repeated create is a conflict for 24 h, wherever the answer was sto
   }
 });
 
-deleted('the old id stays used after 24 h, and another id succeeds', async () => {
-  const { ask, refusal, clock } = instancesUnderTest();
-  await ask(CREATE, keyed('c'));
-  await ask({ kind: 'remove' });
-  clock.stepWall(DAY_MS - 1);
-  assert.is((await refusal(CREATE, keyed('c'))).reason, 'deleted');
-  clock.stepWall(1);
-  assert.is((await refusal(CREATE, keyed('c'))).reason, 'already_exists');
-  const instanceId = 'inst_00000000000000bb';
-  const repeated = await ask(CREATE, { ...keyed('c'), instanceId });
-  assert.equal([bodyOf(repeated).data.id, repeated.isReplayed], [instanceId, false]);
-});
+deleted(
+  'after 24 h the old id is still in use, and a create with another id succeeds',
+  async () => {
+    const { ask, refusal, clock } = instancesUnderTest();
+    await ask(CREATE, keyed('c'));
+    await ask({ kind: 'remove' });
+    clock.stepWall(DAY_MS - 1);
+    assert.is((await refusal(CREATE, keyed('c'))).reason, 'deleted');
+    clock.stepWall(1);
+    assert.is((await refusal(CREATE, keyed('c'))).reason, 'already_exists');
+    const instanceId = 'inst_00000000000000bb';
+    const repeated = await ask(CREATE, { ...keyed('c'), instanceId });
+    assert.equal([bodyOf(repeated).data.id, repeated.isReplayed], [instanceId, false]);
+  },
+);
 
 const early = suite('when a keyed create is repeated after 24 h and its instance exists');
 
-early('the id is already in use', async () => {
+early('the create is refused, because the id is in use', async () => {
   const { ask, refusal, clock, evict } = instancesUnderTest();
   await ask(CREATE, keyed('c'));
   await evict();
