@@ -10,7 +10,7 @@ import {
 } from '#errors/error-reasons';
 import { Fault, invalid, toFault } from '#errors/fault';
 
-/** Code and status. Source: interface 7, decision 2. */
+/** HTTP status of each error code. Source: interface 7, decision 2. */
 const STATUSES: Record<keyof typeof FAULTS, number> = {
   unauthorized: 401,
   forbidden: 403,
@@ -47,7 +47,7 @@ const STATUSES_OF_REASONS: Partial<Record<FaultReason, number>> = {
   http_version_not_supported: 505,
 };
 
-/** Maximum gRPC status: 0 is OK. */
+/** Highest gRPC status code. Status 0 means OK. */
 const GRPC_STATUS_MAX = 16;
 
 const reasons = Object.keys(REASONS) as FaultReason[];
@@ -82,18 +82,21 @@ catalog('has a gRPC error status for every code', () => {
   }
 });
 
-catalog('is retryable if a retry may succeed, and never if the caller has made a mistake', () => {
-  const retryable = Object.entries(FAULTS).flatMap(([code, row]) =>
-    row.isRetryable ? [code] : [],
-  );
-  assert.equal(retryable, [
-    'conflict',
-    'throttled',
-    'rate_limited',
-    'service_unavailable',
-    'internal',
-  ]);
-});
+catalog(
+  'declares codes as retryable if a retry may succeed, and never after a mistake of the caller',
+  () => {
+    const retryable = Object.entries(FAULTS).flatMap(([code, row]) =>
+      row.isRetryable ? [code] : [],
+    );
+    assert.equal(retryable, [
+      'conflict',
+      'throttled',
+      'rate_limited',
+      'service_unavailable',
+      'internal',
+    ]);
+  },
+);
 
 const refusal = suite('a refusal');
 
@@ -110,7 +113,7 @@ refusal('has the status of its code or its reason', () => {
   }
 });
 
-refusal('keeps all fields that its caller gets', () => {
+refusal('keeps all fields that are sent to the caller', () => {
   const cause = new Error('secret');
   const options = {
     reason: 'overloaded',
@@ -131,7 +134,7 @@ refusal('keeps all fields that its caller gets', () => {
   assert.not(new Fault('conflict', 'x').isOutcomeUnknown);
 });
 
-refusal('names the new owner if it concerns a shard, and is a 503', () => {
+refusal('names the owner of the shard if its reason is not_owner, and has status 503', () => {
   const owner = { incarnation: 'inc_1', address: 'host:1', epoch: 3 };
   const fault = new Fault('service_unavailable', 'not mine', { reason: 'not_owner', owner });
   assert.equal(fault.owner, owner);
@@ -140,19 +143,19 @@ refusal('names the new owner if it concerns a shard, and is a 503', () => {
   assert.is(new Fault('conflict', 'x').owner, undefined);
 });
 
-catalog('separates fields for other nodes from fields for callers', () => {
+catalog('has no reason for other nodes or for the console among the reasons for callers', () => {
   for (const reason of Object.keys({ ...PEER_REASONS, ...CONSOLE_REASONS })) {
     assert.not.ok(reason in REASONS, reason);
   }
 });
 
-refusal('has no field in its body if it has none', () => {
+refusal('has no field if no field is given', () => {
   assert.is(invalid('malformed_json', undefined, 'x').field, undefined);
 });
 
-const bug = suite('any other thrown value');
+const bug = suite('a thrown value');
 
-bug('becomes internal, and its text is not shown', () => {
+bug('becomes an internal error without its own text if it is not a refusal', () => {
   for (const thrown of [new TypeError('password'), 'password', undefined, { code: 'conflict' }]) {
     const fault = toFault(thrown);
     assert.equal([fault.code, fault.httpStatus], ['internal', 500]);

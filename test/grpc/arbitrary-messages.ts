@@ -5,7 +5,10 @@ import { Fault } from '#errors/fault';
 import type { EngineAnswer, EngineCall, EngineCommand } from '#grpc/engine-messages';
 import type { LimiterAnswer, LimiterCall } from '#grpc/limiter-messages';
 
-/** Record of arbitraries whose values compare equal to plain objects. */
+/**
+ * An arbitrary for records whose values have the prototype of plain objects and compare equal to
+ * them.
+ */
 function record<T>(model: { [Key in keyof T]: fc.Arbitrary<T[Key]> }): fc.Arbitrary<T> {
   return fc.record(model, { noNullPrototype: true }) as fc.Arbitrary<T>;
 }
@@ -159,7 +162,7 @@ const plainAnswer: fc.Arbitrary<EngineAnswer> = record({
 
 /** JSON data parsed from text. */
 const json = fc.json({ maxDepth: 3 }).map((text): unknown => JSON.parse(text));
-/** Any answer of an engine; an answer with events has the cursor to continue. */
+/** Any answer of an engine. An answer with events also has the cursor for the next read. */
 export const engineAnswer: fc.Arbitrary<EngineAnswer> = fc.oneof(
   plainAnswer,
   fc.tuple(plainAnswer, cursor).map(([answer, next]) => ({ ...answer, cursor: next })),

@@ -6,7 +6,10 @@ import { FrameClient } from '#grpc/frame-client';
 import * as peers from '#test/grpc/wire-peers';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** Number of 4 kB calls that exceeds the stream's buffers: 16 frames of 256 KiB and a window. */
+/**
+ * Number of 4 kB calls that do not fit into the buffers of a stream: 16 frames of 256 KiB and one
+ * flow-control window.
+ */
 const BLOCKING_CALLS = 2_400;
 const CALL_BYTES = 4_000;
 
@@ -17,36 +20,39 @@ const CALLS_MAX = 2_500;
 
 const blocked = suite('when a peer does not read');
 
-blocked('unsent calls beyond their deadline are forgotten, however many they were', async () => {
-  let read = (): void => undefined;
-  const server = await peers.rawEngine((stream) => {
-    read = () => {
-      stream.on('data', () => undefined);
-      stream.end();
-    };
-  });
-  await using _server = server;
-  const clock = new ManualClock();
-  await using edge = new FrameClient(engineProtocol, {
-    address: server.address,
-    clock,
-    callsInFlightMax: CALLS_MAX,
-  });
-  await edge.ready();
-  const blocking = Array.from({ length: BLOCKING_CALLS }, () =>
-    peers.faultOf(edge.ask(peers.largeCall(CALL_BYTES))),
-  );
-  await peers.endOfTurn();
-  for (let unsent = 0; unsent < 2 * CALLS_MAX; unsent += 100) {
-    const hasty = Array.from({ length: 100 }, () =>
-      peers.faultOf(edge.ask(peers.engineCall({ deadlineAtMs: clock.wallMs() + 25 }))),
+blocked(
+  'unsent calls are forgotten after their deadline, however many calls this concerns',
+  async () => {
+    let read = (): void => undefined;
+    const server = await peers.rawEngine((stream) => {
+      read = () => {
+        stream.on('data', () => undefined);
+        stream.end();
+      };
+    });
+    await using _server = server;
+    const clock = new ManualClock();
+    await using edge = new FrameClient(engineProtocol, {
+      address: server.address,
+      clock,
+      callsInFlightMax: CALLS_MAX,
+    });
+    await edge.ready();
+    const blocking = Array.from({ length: BLOCKING_CALLS }, () =>
+      peers.faultOf(edge.ask(peers.largeCall(CALL_BYTES))),
     );
-    clock.advance(25 + DEADLINE_SWEEP_MS);
-    const verdicts = new Set((await Promise.all(hasty)).map(peers.verdictOf));
-    assert.equal([...verdicts], ['service_unavailable engine_unavailable known']);
-  }
-  read();
-  await Promise.all(blocking);
-});
+    await peers.endOfTurn();
+    for (let unsent = 0; unsent < 2 * CALLS_MAX; unsent += 100) {
+      const hasty = Array.from({ length: 100 }, () =>
+        peers.faultOf(edge.ask(peers.engineCall({ deadlineAtMs: clock.wallMs() + 25 }))),
+      );
+      clock.advance(25 + DEADLINE_SWEEP_MS);
+      const verdicts = new Set((await Promise.all(hasty)).map(peers.verdictOf));
+      assert.equal([...verdicts], ['service_unavailable engine_unavailable known']);
+    }
+    read();
+    await Promise.all(blocking);
+  },
+);
 
 blocked.run();

@@ -7,7 +7,7 @@ import type { Traced } from '#telemetry/tracer';
 /** A message as decoded by the other side, and its encoded size in bytes. */
 type Crossed<Message> = { readonly result: Message; readonly size: number };
 
-/** Encodes with one side and decodes with the other. */
+/** Encodes a message like the sender and decodes it like the receiver. */
 function through<Message>(
   kind: {
     encode(message: Message, writer: BinaryWriter): BinaryWriter;

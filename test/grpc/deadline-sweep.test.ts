@@ -30,7 +30,7 @@ class BusyClock implements Clock {
   }
 }
 
-/** A sweep that has started, and the times of its checks while `hasMore`. */
+/** Starts a sweep, which continues while `left.hasMore`. `looks` has the time of each check. */
 function begun() {
   const clock = new BusyClock();
   const looks: number[] = [];
@@ -61,7 +61,7 @@ sweeping('checks every ten milliseconds with one timer, and ends with the last d
   assert.is(looks.length, 4);
 });
 
-sweeping('lets received data be read first if it is late, once', () => {
+sweeping('postpones a late check once, so that received data is read first', () => {
   const { clock, looks } = begun();
   clock.ring(500);
   assert.equal(looks, []);
@@ -73,7 +73,7 @@ sweeping('lets received data be read first if it is late, once', () => {
   assert.is(looks.length, 2, 'each stall postpones one sweep');
 });
 
-sweeping('has a single timer even when a check starts a deadline', () => {
+sweeping('has a single timer even if a check starts the sweep again', () => {
   const clock = new BusyClock();
   const sweep: DeadlineSweep = new DeadlineSweep(clock, (nowMs) => {
     sweep.start(nowMs);

@@ -17,7 +17,7 @@ const REPORT: InstanceReport = {
     generation: 3,
     cycle: 0,
     unstoredCycles: [
-      // The last bit of a signal, and a time before 1970.
+      // A signal that needs all bits of a double, and a time before 1970.
       { generation: 3, cycle: 7, mode: 6, signal: 0.1 + 0.2, confidence: 0, timestampMs: -1 },
     ],
   },
@@ -42,21 +42,21 @@ async function served(
 
 const methods = suite('an engine’s methods for operators');
 
-methods('return the engine’s answers, to the last bit', async () => {
+methods('return the engine’s answers without loss of precision', async () => {
   const readInstance = async (id: string) => ({ ...REPORT, incarnation: id });
   await using server = await served(readInstance);
   const answer = await adminClient(server.address, ADMIN_CALL).readInstance('inst_1');
   assert.equal(answer, { ...REPORT, incarnation: 'inst_1' });
 });
 
-methods('distinguish an instance in memory from an instance that is not', async () => {
+methods('report an instance that is not in memory', async () => {
   const readInstance = async () => ({ incarnation: 'e1', isServed: false, active: undefined });
   await using server = await served(readInstance);
   const answer = await adminClient(server.address, ADMIN_CALL).readInstance('inst_1');
   assert.equal(answer, { incarnation: 'e1', isServed: false, active: undefined });
 });
 
-methods('report a bug only to the listener', async () => {
+methods('report a bug only to reportBug, not to the caller', async () => {
   const bugs: unknown[] = [];
   const readInstance = () => Promise.reject(new Error('secret'));
   await using server = await served(readInstance, (bug) => bugs.push(bug));

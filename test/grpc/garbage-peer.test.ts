@@ -11,7 +11,7 @@ import * as peers from '#test/grpc/wire-peers';
 const UNREACHABLE = 'service_unavailable engine_unavailable known';
 const LOST = 'service_unavailable engine_unavailable unknown';
 
-/** An engine that answers every frame with the bytes that `reply` builds from its ids. */
+/** An engine that answers every frame with the result of `reply` for the call ids in the frame. */
 function lyingEngine(reply: (ids: number[], streams: number) => Buffer[]) {
   let streams = 0;
   return peers.rawEngine((stream) => {
@@ -30,18 +30,24 @@ const honest = (ids: number[]): Buffer[] => [
 
 const babbling = suite('when a peer sends garbage');
 
-babbling('a peer that does not speak HTTP/2 is never connected and harms nothing', async () => {
-  let connections = 0;
-  await using garbage = await peers.tcpServer(
-    createServer((socket) => {
-      connections += 1;
-      socket.write(Buffer.alloc(10_000, 0x5a));
-    }),
-  );
-  await using edge = new FrameClient(engineProtocol, { address: garbage.address, random: () => 0 });
-  await peers.eventually('the connection is tried again', () => connections >= 3);
-  assert.is(peers.verdictOf(await peers.faultOf(edge.ask(peers.engineCall()))), UNREACHABLE);
-});
+babbling(
+  'a client never connects to a peer that does not speak HTTP/2, and its calls are refused',
+  async () => {
+    let connections = 0;
+    await using garbage = await peers.tcpServer(
+      createServer((socket) => {
+        connections += 1;
+        socket.write(Buffer.alloc(10_000, 0x5a));
+      }),
+    );
+    await using edge = new FrameClient(engineProtocol, {
+      address: garbage.address,
+      random: () => 0,
+    });
+    await peers.eventually('the client connects again', () => connections >= 3);
+    assert.is(peers.verdictOf(await peers.faultOf(edge.ask(peers.engineCall()))), UNREACHABLE);
+  },
+);
 
 babbling('an undecodable frame ends the stream and a new stream is opened', async () => {
   await using liar = await lyingEngine((ids, streams) =>
@@ -53,7 +59,7 @@ babbling('an undecodable frame ends the stream and a new stream is opened', asyn
   await peers.isAnsweredInTheEnd(edge);
 });
 
-babbling('a frame over the bound ends the stream and a new stream is opened', async () => {
+babbling('a frame above the size limit ends the stream and a new stream is opened', async () => {
   const huge = Buffer.alloc(17 * 1_024 * 1_024);
   await using liar = await lyingEngine((ids, streams) => (streams === 1 ? [huge] : honest(ids)));
   await using edge = new FrameClient(engineProtocol, { address: liar.address, random: () => 0 });
@@ -76,25 +82,28 @@ babbling('answers to unknown ids, and repeated answers, change nothing', async (
   assert.is(streams, 1);
 });
 
-babbling('an answer outside the domain fails only its call, with unknown outcome', async () => {
-  const outcome = { $case: 'fault', value: { ...FAULT, code: 'no_such_code' } } as const;
-  await using liar = await lyingEngine(([id = 0, ...rest]) => {
-    const messages = [{ id, outcome }];
-    return [Buffer.from(EngineReplyFrame.encode({ messages }).finish()), ...honest(rest)];
-  });
-  await using edge = new FrameClient(engineProtocol, { address: liar.address });
-  await edge.ready();
-  const [broken, whole] = await Promise.all([
-    peers.faultOf(edge.ask(peers.engineCall())),
-    edge.ask(peers.engineCall()),
-  ]);
-  assert.is(peers.verdictOf(broken), 'internal undefined unknown');
-  assert.is(peers.bodyOf(whole), 'ok');
-});
+babbling(
+  'an answer with an unknown error code fails only its own call, with an unknown outcome',
+  async () => {
+    const outcome = { $case: 'fault', value: { ...FAULT, code: 'no_such_code' } } as const;
+    await using liar = await lyingEngine(([id = 0, ...rest]) => {
+      const messages = [{ id, outcome }];
+      return [Buffer.from(EngineReplyFrame.encode({ messages }).finish()), ...honest(rest)];
+    });
+    await using edge = new FrameClient(engineProtocol, { address: liar.address });
+    await edge.ready();
+    const [broken, whole] = await Promise.all([
+      peers.faultOf(edge.ask(peers.engineCall())),
+      edge.ask(peers.engineCall()),
+    ]);
+    assert.is(peers.verdictOf(broken), 'internal undefined unknown');
+    assert.is(peers.bodyOf(whole), 'ok');
+  },
+);
 
 const FAULT = { code: 'not_found', message: '', reason: '', outcomeUnknown: false };
 
-babbling('an answer to a call that was not sent ends the stream', async () => {
+babbling('an answer to a call that the client has not sent yet ends the stream', async () => {
   // The peer does not read, so most calls wait. The peer answers the last of them.
   const count = 2_400;
   let guess = (): void => undefined;
@@ -111,7 +120,7 @@ babbling('an answer to a call that was not sent ends the stream', async () => {
   assert.is(peers.verdictOf(faults.at(-1)), UNREACHABLE);
 });
 
-babbling('a stream that ends at once, repeatedly, is reopened with pauses', async () => {
+babbling('a stream that always ends immediately is reopened after increasing pauses', async () => {
   let streams = 0;
   await using fickle = await peers.rawEngine((stream) => {
     streams += 1;
@@ -129,7 +138,7 @@ babbling('a stream that ends at once, repeatedly, is reopened with pauses', asyn
   assert.is(peers.verdictOf(await peers.faultOf(edge.ask(peers.engineCall()))), UNREACHABLE);
 });
 
-babbling('a peer without the service is not connected', async () => {
+babbling('a client does not connect to a peer without the service', async () => {
   const server = new grpc.Server();
   const { promise, resolve } = Promise.withResolvers<number>();
   server.bindAsync('127.0.0.1:0', grpc.ServerCredentials.createInsecure(), (_, port) =>
@@ -141,7 +150,7 @@ babbling('a peer without the service is not connected', async () => {
     clock,
     random: () => 0,
   });
-  await peers.eventually('the connection is tried again', () => clock.delaysMs.length > 4);
+  await peers.eventually('the client connects again', () => clock.delaysMs.length > 4);
   assert.is(peers.verdictOf(await peers.faultOf(edge.ask(peers.engineCall()))), UNREACHABLE);
   server.forceShutdown();
 });

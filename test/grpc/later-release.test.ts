@@ -12,8 +12,9 @@ import { limiterProtocol } from '#grpc/limiter-codec';
 import { isOwnerInDoubt, retryReasonOf } from '#routing/retry-policy';
 import * as peers from '#test/grpc/wire-peers';
 
-/** A field and a command that no message of this release has. */
+/** Number of a field that no frame of this release has. */
 const LATER_FRAME_FIELD = 15;
+/** Number of a command that this release does not have. */
 const LATER_COMMAND_FIELD = 900;
 
 const WIRE_TYPE_OF_BYTES = 2;
@@ -36,7 +37,7 @@ function laterRequest(id: number): Uint8Array {
 
 const later = suite('a node that gets a call from a later release');
 
-/** The node's answers to a frame, by id, and the bugs it reports. */
+/** Sends a frame to a node. Returns the answers of the node and the bugs that the node reported. */
 async function answersTo(frame: Buffer) {
   const bugs: unknown[] = [];
   const engine = { ask: () => peers.engineAnswer('ok') };
@@ -65,7 +66,7 @@ later('skips unknown fields of a frame, and answers the calls in it', async () =
 });
 
 later(
-  'refuses an unknown command as certainly not done, and no other call of the frame',
+  'refuses an unknown command as not executed, and answers the other calls of the frame',
   async () => {
     const known = EngineRequest.encode(peers.wireRequest({ id: 2 })).finish();
     const { messages, bugs } = await answersTo(laterFrame(laterRequest(1), known));
@@ -91,7 +92,7 @@ later('refuses an unknown call to limiters in the same way', () => {
   });
 });
 
-later('is not called again at once, unlike after a transient failure', async () => {
+later('is not called again immediately, unlike after a transient failure', async () => {
   let asked = 0;
   await using node = await peers.rawEngine((stream) => {
     stream.on('data', () => {
@@ -117,15 +118,18 @@ later('is not called again at once, unlike after a transient failure', async () 
 
 const earlier = suite('a node of release 1.0 that gets a new call');
 
-earlier('finds no known command in a search, rather than a list without a search', () => {
-  const list = { kind: 'list', limit: 20, offset: 0, sort: 'name', order: 'asc' } as const;
-  const commandOf = (search?: string) =>
-    engineProtocol.requestOf(1, 100, peers.engineCall({ command: { ...list, search } })).command;
-  assert.is(commandOf()?.$case, 'list');
-  assert.is(commandOf('Ada')?.$case, 'search');
-});
+earlier(
+  'finds an unknown command in a search, and does not read it as a list without a search',
+  () => {
+    const list = { kind: 'list', limit: 20, offset: 0, sort: 'name', order: 'asc' } as const;
+    const commandOf = (search?: string) =>
+      engineProtocol.requestOf(1, 100, peers.engineCall({ command: { ...list, search } })).command;
+    assert.is(commandOf()?.$case, 'list');
+    assert.is(commandOf('Ada')?.$case, 'search');
+  },
+);
 
-earlier('finds no key digest in an admission for a member', () => {
+earlier('finds no key with the digest in an admission for a member', () => {
   const named = { accountId: 'acct_1', callId: 1, callTag: 0, cycles: 0, scope: 'read' } as const;
   const session = `ses_${'a'.repeat(16)}`;
   const call = { kind: 'admit', ...named, keyDigest: session, isOfMember: true } as const;

@@ -49,7 +49,7 @@ async function served(readUsage: UsageAdmin['readUsage'] | undefined) {
 
 const methods = suite('a limiter’s methods for operators');
 
-methods('return the usage of the account, to the last cycle', async () => {
+methods('return the exact usage of the account', async () => {
   const asked: string[] = [];
   const readUsage = async (accountId: string) => {
     asked.push(accountId);

@@ -20,7 +20,7 @@ const SETTLE: LimiterCall = {
 };
 const UNKNOWN_KEY: LimiterAnswer = { verdict: 'unknown_key', allowance: undefined };
 
-/** Recovers every call with the same outcome, and records its arguments. */
+/** A `recover` function that returns `outcome` for every call and records the fault of the call. */
 function recovery(outcome: Promise<LimiterAnswer> | undefined) {
   const faults: Fault[] = [];
   const recover = (_call: LimiterCall, fault: Fault) => {
@@ -39,7 +39,7 @@ function mute() {
 const failing = suite('when a recoverable call to a limiter fails');
 
 failing(
-  'its outcome is the outcome of the recovery, which gets the owner of the account',
+  'the call gets the outcome of the recovery, which receives the owner of the account',
   async () => {
     const owner: ShardOwner = { incarnation: 'inc_2', address: 'elsewhere:1', epoch: 3 };
     const refusing = frameService(limiterProtocol, {
@@ -62,18 +62,21 @@ failing(
   },
 );
 
-failing('the same holds if it could not be sent', async () => {
-  await using edge = new FrameClient(limiterProtocol, { address: UNUSED });
-  assert.not.ok(edge.isOpen);
-  const { faults, recover } = recovery(undefined);
-  const fault = await peers.faultOf(edge.askOr(SETTLE, recover));
-  assert.is(peers.verdictOf(fault), 'service_unavailable limiter_unavailable known');
-  assert.equal(faults, [fault]);
-});
+failing(
+  'a call that could not be sent is recovered too, and fails if the recovery has no outcome',
+  async () => {
+    await using edge = new FrameClient(limiterProtocol, { address: UNUSED });
+    assert.not.ok(edge.isOpen);
+    const { faults, recover } = recovery(undefined);
+    const fault = await peers.faultOf(edge.askOr(SETTLE, recover));
+    assert.is(peers.verdictOf(fault), 'service_unavailable limiter_unavailable known');
+    assert.equal(faults, [fault]);
+  },
+);
 
-const hurried = suite('when a call has a shorter time-out than others');
+const hurried = suite('when a call has its own time-out');
 
-hurried('it ends after its own time-out', async () => {
+hurried('the call ends after its own time-out', async () => {
   await using silent = await mute();
   await using edge = new FrameClient(limiterProtocol, {
     address: silent.address,
@@ -87,7 +90,7 @@ hurried('it ends after its own time-out', async () => {
   assert.ok(tookMs > 45 && tookMs < 5_000, `${tookMs} ms`);
 });
 
-hurried('it never ends later than other calls', async () => {
+hurried('a call with a longer time-out ends no later than other calls', async () => {
   await using silent = await mute();
   await using edge = new FrameClient(limiterProtocol, { address: silent.address, timeoutMs: 50 });
   await edge.ready();

@@ -61,26 +61,32 @@ async function scene(holder: Holder | undefined) {
   };
 }
 
-const members = suite('an admission for a member');
+const members = suite('an admission');
 
-members('is accepted from a console, even if it has further roles', async () => {
-  for (const holder of ['console', 'member'] as const) {
-    await using limiter = await scene(holder);
-    assert.is((await limiter.ask(FOR_MEMBER)).verdict, 'admitted');
-    assert.is(limiter.reached[0]?.isOfMember, true);
-  }
-});
+members(
+  'for a member is accepted from a console, even if the console has further roles',
+  async () => {
+    for (const holder of ['console', 'member'] as const) {
+      await using limiter = await scene(holder);
+      assert.is((await limiter.ask(FOR_MEMBER)).verdict, 'admitted');
+      assert.is(limiter.reached[0]?.isOfMember, true);
+    }
+  },
+);
 
-members('is refused from an edge before the limiter receives it, and reported', async () => {
-  await using limiter = await scene('edge');
-  const fault = await peers.faultOf(limiter.ask(FOR_MEMBER));
-  assert.is(peers.verdictOf(fault), 'internal undefined known');
-  assert.equal(limiter.reached, []);
-  const { cause } = limiter.bugs[0] as Fault;
-  assert.match(String((cause as Fault).cause), /for console alone/);
-});
+members(
+  'for a member is refused from an edge before the limiter receives it, and is reported',
+  async () => {
+    await using limiter = await scene('edge');
+    const fault = await peers.faultOf(limiter.ask(FOR_MEMBER));
+    assert.is(peers.verdictOf(fault), 'internal undefined known');
+    assert.equal(limiter.reached, []);
+    const { cause } = limiter.bugs[0] as Fault;
+    assert.match(String((cause as Fault).cause), /for console alone/);
+  },
+);
 
-members('is refused from ctl, which calls without a stream', async () => {
+members('for a member is refused from ctl, which calls without a stream', async () => {
   await using limiter = await scene('ctl');
   const callee = { address: limiter.address, roles: ['limiter'] as const };
   const asked = (call: AdmitCall) =>
@@ -93,12 +99,12 @@ members('is refused from ctl, which calls without a stream', async () => {
   assert.is(limiter.reached.length, 1);
 });
 
-members('is accepted from any process without TLS', async () => {
+members('for a member is accepted from any process without TLS', async () => {
   await using limiter = await scene(undefined);
   assert.is((await limiter.ask(FOR_MEMBER)).verdict, 'admitted');
 });
 
-members('is accepted from an edge as before if it is by a key', async () => {
+members('by a key is accepted from an edge', async () => {
   await using limiter = await scene('edge');
   assert.is((await limiter.ask(BY_KEY)).verdict, 'admitted');
   assert.is(limiter.reached[0]?.isOfMember, undefined);

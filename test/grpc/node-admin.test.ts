@@ -39,7 +39,7 @@ for (const [kind, beside] of [
   });
 }
 
-node('answers with its own complete fault', async () => {
+node('sends all fields of its own fault to the caller', async () => {
   const owner = { incarnation: 'n2', address: 'b:8200', epoch: 7 };
   const options = { reason: 'not_owner', owner, retryAfterS: 3 } as const;
   const faults = [

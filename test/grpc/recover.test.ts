@@ -13,7 +13,7 @@ const UNUSED = '127.0.0.1:1';
 
 type Seen = { call: EngineCall; fault: Fault; askedAtMs: number };
 
-/** Recovers every call with the same outcome, and records its arguments. */
+/** A `recover` function that returns `outcome` for every call and records its arguments. */
 function recovery(outcome: Promise<EngineAnswer> | undefined) {
   const seen: Seen[] = [];
   const recover = (call: EngineCall, fault: Fault, askedAtMs: number) => {
@@ -25,34 +25,37 @@ function recovery(outcome: Promise<EngineAnswer> | undefined) {
 
 const failing = suite('when a recoverable call fails');
 
-failing('its outcome is the outcome of the recovery, which gets call, fault and time', async () => {
-  const refusal = new Fault('conflict', 'no', { reason: 'deleted' });
-  const refusing = frameService(engineProtocol, {
-    ask() {
-      throw refusal;
-    },
-  });
-  await using server = await serveGrpc({ listen: LISTEN, services: [refusing] });
-  await using edge = new FrameClient(engineProtocol, { address: server.address });
-  await edge.ready();
-  const { seen, recover } = recovery(Promise.resolve(peers.engineAnswer('again')));
-  const startedMs = performance.now();
-  const call = peers.engineCall();
-  assert.is(peers.bodyOf(await edge.askOr(call, recover)), 'again');
-  const [heard] = seen;
-  assert.is(heard?.call, call);
-  assert.is(heard?.fault.reason, 'deleted');
-  assert.ok((heard?.askedAtMs ?? 0) >= startedMs && (heard?.askedAtMs ?? 0) <= performance.now());
-});
+failing(
+  'the call gets the outcome of the recovery, which receives the call, its fault and its time',
+  async () => {
+    const refusal = new Fault('conflict', 'no', { reason: 'deleted' });
+    const refusing = frameService(engineProtocol, {
+      ask() {
+        throw refusal;
+      },
+    });
+    await using server = await serveGrpc({ listen: LISTEN, services: [refusing] });
+    await using edge = new FrameClient(engineProtocol, { address: server.address });
+    await edge.ready();
+    const { seen, recover } = recovery(Promise.resolve(peers.engineAnswer('again')));
+    const startedMs = performance.now();
+    const call = peers.engineCall();
+    assert.is(peers.bodyOf(await edge.askOr(call, recover)), 'again');
+    const [heard] = seen;
+    assert.is(heard?.call, call);
+    assert.is(heard?.fault.reason, 'deleted');
+    assert.ok((heard?.askedAtMs ?? 0) >= startedMs && (heard?.askedAtMs ?? 0) <= performance.now());
+  },
+);
 
-failing('the same holds if it could not be sent', async () => {
+failing('a call that could not be sent also gets the outcome of the recovery', async () => {
   await using edge = new FrameClient(engineProtocol, { address: UNUSED });
   const { seen, recover } = recovery(Promise.resolve(peers.engineAnswer('elsewhere')));
   assert.is(peers.bodyOf(await edge.askOr(peers.engineCall(), recover)), 'elsewhere');
   assert.is(peers.verdictOf(seen[0]?.fault), 'service_unavailable engine_unavailable known');
 });
 
-failing('a call without a recovery fails with its own fault', async () => {
+failing('the call fails with its own fault if the recovery returns no outcome', async () => {
   const unknown = 'service_unavailable engine_unavailable unknown';
   const held = await peers.rawEngine(() => undefined);
   await using edge = new FrameClient(engineProtocol, { address: held.address });

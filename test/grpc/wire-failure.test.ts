@@ -18,32 +18,35 @@ const answering = () => frameService(engineProtocol, { ask: () => peers.engineAn
 
 const dying = suite('when a peer dies');
 
-dying('calls in flight end as unknown, later calls at once, and a new peer is found', async () => {
-  let isAsked = false;
-  const silent = await peers.rawEngine((stream) => {
-    stream.on('data', () => {
-      isAsked = true;
+dying(
+  'calls in flight end with unknown outcome, later calls fail immediately, and the edge reconnects',
+  async () => {
+    let isAsked = false;
+    const silent = await peers.rawEngine((stream) => {
+      stream.on('data', () => {
+        isAsked = true;
+      });
     });
-  });
-  const clock = peers.hurriedClock(1);
-  await using edge = new FrameClient(engineProtocol, {
-    address: silent.address,
-    clock,
-    random: () => 0.5,
-  });
-  await edge.ready();
-  const asked = Array.from({ length: 3 }, () => peers.faultOf(edge.ask(peers.engineCall())));
-  await peers.eventually('the calls have arrived', () => isAsked);
-  await silent[Symbol.asyncDispose]();
-  assert.equal((await Promise.all(asked)).map(peers.verdictOf), [LOST, LOST, LOST]);
-  assert.is(peers.verdictOf(await peers.faultOf(edge.ask(peers.engineCall()))), UNREACHABLE);
-  const waits = () =>
-    clock.delaysMs.filter((ms) => ms !== DEADLINE_SWEEP_MS && ms !== CONNECT_TIMEOUT_MS);
-  await peers.eventually('three attempts', () => waits().length >= 3);
-  assert.equal(waits().slice(0, 3), [25, 50, 100]);
-  await using _server = await serveGrpc({ listen: silent.address, services: [answering()] });
-  await peers.isAnsweredInTheEnd(edge);
-});
+    const clock = peers.hurriedClock(1);
+    await using edge = new FrameClient(engineProtocol, {
+      address: silent.address,
+      clock,
+      random: () => 0.5,
+    });
+    await edge.ready();
+    const asked = Array.from({ length: 3 }, () => peers.faultOf(edge.ask(peers.engineCall())));
+    await peers.eventually('the calls have arrived', () => isAsked);
+    await silent[Symbol.asyncDispose]();
+    assert.equal((await Promise.all(asked)).map(peers.verdictOf), [LOST, LOST, LOST]);
+    assert.is(peers.verdictOf(await peers.faultOf(edge.ask(peers.engineCall()))), UNREACHABLE);
+    const waits = () =>
+      clock.delaysMs.filter((ms) => ms !== DEADLINE_SWEEP_MS && ms !== CONNECT_TIMEOUT_MS);
+    await peers.eventually('three attempts', () => waits().length >= 3);
+    assert.equal(waits().slice(0, 3), [25, 50, 100]);
+    await using _server = await serveGrpc({ listen: silent.address, services: [answering()] });
+    await peers.isAnsweredInTheEnd(edge);
+  },
+);
 
 dying('a peer with another generation of the protocol is named as the cause', async () => {
   await using server = await serveGrpc({
@@ -64,7 +67,7 @@ dying('a peer with another generation of the protocol is named as the cause', as
   assert.is(peers.verdictOf(await refused()), UNREACHABLE);
 });
 
-dying('the pauses are random, below a ceiling that doubles up to two seconds', () => {
+dying('the maximum pause before a reconnection doubles up to two seconds', () => {
   const ceilings = [0, 1, 2, 5, 6, 100, 10_000].map(backoffCeilingMs);
   assert.equal(ceilings, [50, 100, 200, 1_600, 2_000, 2_000, 2_000]);
 });
@@ -88,30 +91,27 @@ dying('a disposed connection fails waiting calls and never reconnects', async ()
 
 const hanging = suite('when a peer hangs');
 
-hanging(
-  'a peer that accepts and sends nothing is never connected, and keeps no connection',
-  async () => {
-    let openConnections = 0;
-    const listener = createServer((socket) => {
-      openConnections += 1;
-      socket.resume().on('error', () => undefined);
-      socket.on('close', () => (openConnections -= 1));
-    });
-    await using silent = await peers.tcpServer(listener);
-    const clock = peers.hurriedClock(50);
-    await using edge = new FrameClient(engineProtocol, {
-      address: silent.address,
-      clock,
-      random: () => 0,
-    });
-    assert.is(peers.verdictOf(await peers.faultOf(edge.ask(peers.engineCall()))), UNREACHABLE);
-    const attempts = () => clock.delaysMs.filter((ms) => ms === CONNECT_TIMEOUT_MS).length;
-    await peers.eventually('the attempt is given up and repeated', () => attempts() >= 4);
-    await peers.eventually('the abandoned connection is closed', () => openConnections <= 1);
-  },
-);
+hanging('an edge abandons and closes a connection on which the peer sends nothing', async () => {
+  let openConnections = 0;
+  const listener = createServer((socket) => {
+    openConnections += 1;
+    socket.resume().on('error', () => undefined);
+    socket.on('close', () => (openConnections -= 1));
+  });
+  await using silent = await peers.tcpServer(listener);
+  const clock = peers.hurriedClock(50);
+  await using edge = new FrameClient(engineProtocol, {
+    address: silent.address,
+    clock,
+    random: () => 0,
+  });
+  assert.is(peers.verdictOf(await peers.faultOf(edge.ask(peers.engineCall()))), UNREACHABLE);
+  const attempts = () => clock.delaysMs.filter((ms) => ms === CONNECT_TIMEOUT_MS).length;
+  await peers.eventually('the attempt is given up and repeated', () => attempts() >= 4);
+  await peers.eventually('the abandoned connection is closed', () => openConnections <= 1);
+});
 
-hanging('a peer that accepts calls and never answers costs each call its time-out', async () => {
+hanging('calls to a peer that never answers end after their time-out', async () => {
   const limiterPath = '/identity_engine.v1.Limiter/Exchange';
   await using silent = await peers.rawEngine((stream) => stream.resume(), { path: limiterPath });
   await using limiter = new FrameClient(limiterProtocol, { address: silent.address });
@@ -128,31 +128,34 @@ hanging('a peer that accepts calls and never answers costs each call its time-ou
   assert.ok(tookMs > 95, `${tookMs} ms`);
 });
 
-hanging('a peer behind a network that drops everything is detected by its silence', async () => {
-  await using server = await serveGrpc({ listen: '127.0.0.1:0', services: [answering()] });
-  let isSwallowing = false;
-  await using proxy = await peers.tcpServer(
-    createServer((near) => {
-      const far = connect(Number(server.address.split(':')[1]), '127.0.0.1');
-      near.on('data', (bytes) => isSwallowing || far.write(bytes));
-      far.on('data', (bytes) => isSwallowing || near.write(bytes));
-      near.on('close', () => far.destroy());
-      far.on('error', () => near.destroy());
-    }),
-  );
-  const keepalive = { timeMs: 40, timeoutMs: 500 };
-  await using edge = new FrameClient(engineProtocol, {
-    address: proxy.address,
-    keepalive,
-    random: () => 0,
-  });
-  await peers.isAnsweredInTheEnd(edge);
-  isSwallowing = true;
-  const startedMs = performance.now();
-  assert.is(peers.verdictOf(await peers.faultOf(edge.ask(peers.engineCall()))), LOST);
-  assert.ok(performance.now() - startedMs < 4_000, 'long before the deadline of the call');
-  isSwallowing = false;
-  await peers.isAnsweredInTheEnd(edge);
-});
+hanging(
+  'a peer behind a network that drops everything is detected by missing keepalive answers',
+  async () => {
+    await using server = await serveGrpc({ listen: '127.0.0.1:0', services: [answering()] });
+    let isSwallowing = false;
+    await using proxy = await peers.tcpServer(
+      createServer((near) => {
+        const far = connect(Number(server.address.split(':')[1]), '127.0.0.1');
+        near.on('data', (bytes) => isSwallowing || far.write(bytes));
+        far.on('data', (bytes) => isSwallowing || near.write(bytes));
+        near.on('close', () => far.destroy());
+        far.on('error', () => near.destroy());
+      }),
+    );
+    const keepalive = { timeMs: 40, timeoutMs: 500 };
+    await using edge = new FrameClient(engineProtocol, {
+      address: proxy.address,
+      keepalive,
+      random: () => 0,
+    });
+    await peers.isAnsweredInTheEnd(edge);
+    isSwallowing = true;
+    const startedMs = performance.now();
+    assert.is(peers.verdictOf(await peers.faultOf(edge.ask(peers.engineCall()))), LOST);
+    assert.ok(performance.now() - startedMs < 4_000, 'long before the deadline of the call');
+    isSwallowing = false;
+    await peers.isAnsweredInTheEnd(edge);
+  },
+);
 
 for (const group of [dying, hanging]) group.run();

@@ -17,7 +17,7 @@ import { soon } from '#test/support/soon';
 /** Maximum time that a test waits for an expected event, in milliseconds. */
 const PATIENCE_MS = 20_000;
 
-/** Fulfils when `condition` holds; fails the test after a time-out. */
+/** Fulfils when `condition` holds. Fails the test after `PATIENCE_MS`. */
 export async function eventually(what: string, condition: () => boolean): Promise<void> {
   await soon(what, condition, { withinMs: PATIENCE_MS, everyMs: 1 });
 }
@@ -27,7 +27,7 @@ export async function endOfTurn(): Promise<void> {
   for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Read call. `change` replaces the fields under test. */
+/** A call that reads a snapshot. `change` replaces the fields under test. */
 export function engineCall(change: Partial<EngineCall> = {}): EngineCall {
   return plainCall({
     accountId: 'acct_1',
@@ -46,7 +46,7 @@ export function largeCall(bytes: number): EngineCall {
 
 const INSTANCE = { name: 'a', modeStrengths: Array<number>(7).fill(0.5), energyLevel: 0.5 };
 
-/** The answer whose body is `body`. */
+/** An answer with the given body. */
 export function engineAnswer(body: string): EngineAnswer {
   return plainAnswer(body);
 }
@@ -56,17 +56,17 @@ export function bodyOf(answer: EngineAnswer): string {
   return Buffer.from(answer.body).toString();
 }
 
-/** Fault with which the call ends. */
+/** Returns the fault with which the call ends. Throws if the call is answered. */
 export async function faultOf(call: Promise<unknown>): Promise<Fault> {
   const error = await call.then(
-    () => new Error('it was answered'),
+    () => new Error('the call was answered instead of refused'),
     (reason: unknown) => reason,
   );
   if (error instanceof Fault) return error;
   throw error;
 }
 
-/** Properties of a fault that decide about a retry. */
+/** Formats the properties of a fault that decide whether a call is repeated. */
 export function verdictOf(fault: Fault | undefined): string {
   if (fault === undefined) return 'no fault';
   return `${fault.code} ${fault.reason} ${fault.isOutcomeUnknown ? 'unknown' : 'known'}`;
@@ -87,7 +87,9 @@ export function hurriedClock(factor: number): Clock & { readonly delaysMs: numbe
 
 type RawStream = grpc.ServerDuplexStream<Buffer, Buffer>;
 
-/** A gRPC server on the engine's stream method that runs `onStream` with raw frames. */
+/**
+ * A gRPC server for the stream method of engines. Runs `onStream` with each stream of raw frames.
+ */
 export async function rawEngine(
   onStream: (stream: RawStream) => void,
   { path = EngineService.exchange.path as string } = {},
@@ -122,7 +124,7 @@ function greeted(onStream: (stream: RawStream) => void) {
   };
 }
 
-/** A gRPC client on the engine's stream method that writes raw frames and counts the answers. */
+/** A gRPC client for the stream method of engines, with a stream of raw frames. */
 export function rawEdge(address: string) {
   const client = new grpc.Client(address, grpc.credentials.createInsecure());
   const asIs = (bytes: Buffer): Buffer => bytes;
@@ -158,7 +160,7 @@ export function requestFrame(...messages: EngineRequest[]): Buffer {
   return Buffer.from(EngineRequestFrame.encode({ messages }).finish());
 }
 
-/** One frame of answers: id and body. */
+/** One frame of answers, each given as call id and body. */
 export function replyFrame(...replies: [id: number, body: string][]): Buffer {
   const rest = { etag: '', cycles: 0, throttledRetryAfterS: 0, replayed: false, cursor: undefined };
   const messages = replies.map(([id, body]) => {
@@ -168,7 +170,7 @@ export function replyFrame(...replies: [id: number, body: string][]): Buffer {
   return Buffer.from(EngineReplyFrame.encode({ messages }).finish());
 }
 
-/** A raw TCP server. */
+/** Starts a TCP server on a free port. Its disposal also ends all connections. */
 export async function tcpServer(server: Server): Promise<AsyncDisposable & { address: string }> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -187,7 +189,7 @@ export async function tcpServer(server: Server): Promise<AsyncDisposable & { add
   };
 }
 
-/** Whether an edge finally gets an answer within a test's time-out, even after failures. */
+/** Waits until the edge is connected, then asserts that a call is answered. */
 export async function isAnsweredInTheEnd(edge: {
   ready(): Promise<void>;
   ask(call: EngineCall): Promise<EngineAnswer>;

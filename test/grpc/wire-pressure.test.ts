@@ -10,7 +10,10 @@ import { serveGrpc } from '#grpc/grpc-server';
 import * as peers from '#test/grpc/wire-peers';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** Number of 4 kB calls that exceeds the stream's buffers: 16 frames of 256 KiB and a window. */
+/**
+ * Number of 4 kB calls that do not fit into the buffers of a stream: 16 frames of 256 KiB and one
+ * flow-control window.
+ */
 const CALLS = 2_400;
 const CALL_BYTES = 4_000;
 
@@ -38,26 +41,29 @@ function callsTo(edge: { ask(call: EngineCall): Promise<EngineAnswer> }): Promis
 
 const slow = suite('when a peer does not read');
 
-slow('calls beyond the bound are refused, and all others answered once it reads', async () => {
-  const { server, received, read } = await reluctantEngine();
-  await using _server = server;
-  await using edge = new FrameClient(engineProtocol, {
-    address: server.address,
-    callsInFlightMax: CALLS,
-  });
-  await edge.ready();
-  const asked = callsTo(edge);
-  const beyond = peers.verdictOf(await peers.faultOf(edge.ask(peers.engineCall())));
-  assert.is(beyond, 'service_unavailable overloaded known');
-  read();
-  await Promise.all(asked);
-  assert.equal(
-    received,
-    Array.from({ length: CALLS }, (_, callId) => callId),
-  );
-});
+slow(
+  'calls above the limit are refused, and all other calls are answered after the peer reads',
+  async () => {
+    const { server, received, read } = await reluctantEngine();
+    await using _server = server;
+    await using edge = new FrameClient(engineProtocol, {
+      address: server.address,
+      callsInFlightMax: CALLS,
+    });
+    await edge.ready();
+    const asked = callsTo(edge);
+    const beyond = peers.verdictOf(await peers.faultOf(edge.ask(peers.engineCall())));
+    assert.is(beyond, 'service_unavailable overloaded known');
+    read();
+    await Promise.all(asked);
+    assert.equal(
+      received,
+      Array.from({ length: CALLS }, (_, callId) => callId),
+    );
+  },
+);
 
-slow('unsent calls are known not to have happened when the peer dies', async () => {
+slow('unsent calls end as not executed when the peer dies', async () => {
   const { server } = await reluctantEngine();
   await using edge = new FrameClient(engineProtocol, {
     address: server.address,

@@ -14,7 +14,7 @@ import * as peers from '#test/grpc/wire-peers';
 import { type Holder, pemOf } from '#test/support/servers/server-certificates';
 import { refusalOf } from '#test/support/settled';
 
-/** TLS files of a role or another holder. */
+/** TLS files of a holder: a role or another owner of a test certificate. */
 function tlsOf(holder: Holder): WireTls {
   const read = (file: Parameters<typeof pemOf>[1]) => Buffer.from(pemOf(holder, file));
   return { authority: read('ca.crt'), certificate: read('tls.crt'), key: read('tls.key') };
@@ -41,7 +41,7 @@ const methods = [...services, healthService([])].flatMap(({ definition }) =>
   Object.values(definition),
 );
 
-/** A server with every method, and the calls that it refused. */
+/** A server with every method. `refused` has the path and the roles of each refused call. */
 async function serverOf(holder: Holder) {
   const refused: string[] = [];
   const onRefused = (path: string, roles: readonly string[]) => {
@@ -100,7 +100,7 @@ table('has a row for every served method, and no other', () => {
 });
 
 for (const role of WIRE_ROLES) {
-  table(`lets ${role} call its own methods, and no others`, async () => {
+  table(`lets ${role} call exactly the methods of its rows`, async () => {
     await using server = await serverOf('member');
     const expected: string[] = [];
     for (const method of methods) {
@@ -165,7 +165,9 @@ const CALLS: readonly [string, readonly WireRole[], (address: string) => Promise
 /** Fulfils when a connection has opened; rejects after a second. */
 async function opened(peer: { readonly isOpen: boolean; ready(): Promise<void> }) {
   const { promise, reject } = Promise.withResolvers<never>();
-  using _ = clock.after(1_000, () => reject(new Error('it does not open')));
+  using _ = clock.after(1_000, () =>
+    reject(new Error('the connection did not open within a second')),
+  );
   await Promise.race([peer.ready(), promise]);
 }
 
@@ -180,7 +182,7 @@ for (const [what, roles, call] of CALLS) {
   });
 }
 
-wanted('gets no call, although the edge would send a call at once', async () => {
+wanted('gets no call, not even from an edge that makes a call immediately', async () => {
   await using server = await serverOf('limiter');
   await using engine = new FrameClient(engineProtocol, {
     address: server.address,

@@ -26,7 +26,7 @@ function tlsOf(shown: Authority, ...trusted: readonly Authority[]): WireTls {
   return { authority, certificate, key };
 }
 
-/** Steps of a change of authority, which every process takes in turn. */
+/** Steps of a change of authority. Every process takes all steps in this order. */
 const BEFORE = tlsOf('old', 'old');
 const BOTH_TRUSTED = tlsOf('old', 'old', 'new');
 const NEW_SHOWN = tlsOf('new', 'old', 'new');
@@ -59,7 +59,7 @@ function shownBy(address: string, { certificate: cert, key }: WireTls): Promise<
 
 const rotated = suite('when a process gets certificates of another authority');
 
-rotated('its connections stay open, and new connections use the new certificates', async () => {
+rotated('open connections stay open, and new connections use the new certificates', async () => {
   const tls = settable(BEFORE);
   await using server = await serverOf(tls);
   const { address } = server;
@@ -74,19 +74,22 @@ rotated('its connections stay open, and new connections use the new certificates
   await refusalOf(() => ask(address, BEFORE));
 });
 
-rotated('all processes connect at every step, in any order of steps', async () => {
-  const steps = [BEFORE, BOTH_TRUSTED, NEW_SHOWN, AFTER];
-  for (const [place, before] of steps.entries()) {
-    const after = steps[place + 1] ?? before;
-    const tls = settable(before);
-    await using server = await serverOf(tls);
-    for (const own of [before, after]) {
-      tls.set(own);
-      for (const theirs of [before, after])
-        assert.is(await ask(server.address, theirs), 'engine-1');
+rotated(
+  'processes that have taken a step and processes that have not yet taken it connect to each other',
+  async () => {
+    const steps = [BEFORE, BOTH_TRUSTED, NEW_SHOWN, AFTER];
+    for (const [place, before] of steps.entries()) {
+      const after = steps[place + 1] ?? before;
+      const tls = settable(before);
+      await using server = await serverOf(tls);
+      for (const own of [before, after]) {
+        tls.set(own);
+        for (const theirs of [before, after])
+          assert.is(await ask(server.address, theirs), 'engine-1');
+      }
     }
-  }
-});
+  },
+);
 
 rotated('processes of different authorities do not connect without an overlap', async () => {
   const tls = settable(BEFORE);
@@ -95,25 +98,28 @@ rotated('processes of different authorities do not connect without an overlap', 
   await refusalOf(() => ask(server.address, BEFORE));
 });
 
-rotated('a client that has lost its peer reconnects under the new authority', async () => {
-  const own = settable(BEFORE);
-  const served = settable(BEFORE);
-  const first = await serverOf(served);
-  const { address } = first;
-  await using edge = new FrameClient(engineProtocol, { address, tls: own, random: () => 0.1 });
-  await edge.ready();
-  own.set(NEW_SHOWN);
-  await first[Symbol.asyncDispose]();
-  await peers.faultOf(edge.ask(peers.engineCall()));
-  const node = { identity: () => 'engine-2', drain: () => Promise.reject(new Error('unasked')) };
-  const engine = { ask: () => peers.engineAnswer('again') };
-  const services = [frameService(engineProtocol, engine), adminService(node, () => undefined)];
-  await using _ = await serveGrpc({ listen: address, services, tls: settable(AFTER) });
-  await edge.ready();
-  assert.is(peers.bodyOf(await edge.ask(peers.engineCall())), 'again');
-});
+rotated(
+  'a client that has lost its peer reconnects to a server with the new authority',
+  async () => {
+    const own = settable(BEFORE);
+    const served = settable(BEFORE);
+    const first = await serverOf(served);
+    const { address } = first;
+    await using edge = new FrameClient(engineProtocol, { address, tls: own, random: () => 0.1 });
+    await edge.ready();
+    own.set(NEW_SHOWN);
+    await first[Symbol.asyncDispose]();
+    await peers.faultOf(edge.ask(peers.engineCall()));
+    const node = { identity: () => 'engine-2', drain: () => Promise.reject(new Error('unasked')) };
+    const engine = { ask: () => peers.engineAnswer('again') };
+    const services = [frameService(engineProtocol, engine), adminService(node, () => undefined)];
+    await using _ = await serveGrpc({ listen: address, services, tls: settable(AFTER) });
+    await edge.ready();
+    assert.is(peers.bodyOf(await edge.ask(peers.engineCall())), 'again');
+  },
+);
 
-rotated('a stopped server gets no further change', async () => {
+rotated('a stopped server is not notified of further changes', async () => {
   const tls = settable(BEFORE);
   let listeners = 0;
   const counted = {

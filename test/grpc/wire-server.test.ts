@@ -93,7 +93,11 @@ strange('invalid frames end only their own stream', async () => {
     assert.is(await ends(twice.subarray(0, -1)), INVALID_ARGUMENT, 'one byte short');
     const overrun = Buffer.from([10, 2, 26, 3, 97, 98, 99]);
     assert.is(await ends(overrun), INVALID_ARGUMENT, 'a field longer than its message');
-    assert.is(await ends(Buffer.alloc(5 * 1_024 * 1_024)), RESOURCE_EXHAUSTED, 'over the bound');
+    assert.is(
+      await ends(Buffer.alloc(5 * 1_024 * 1_024)),
+      RESOURCE_EXHAUSTED,
+      'larger than the limit',
+    );
   });
 });
 
@@ -104,24 +108,29 @@ strange('a second call with the id of a call in progress ends the stream', async
   assert.is(status, grpc.status.INVALID_ARGUMENT);
 });
 
-strange('a call outside the domain is refused and reported, and no other call is', async () => {
-  const bugs: unknown[] = [];
-  const services = [frameService(engineProtocol, obliging, { reportBug: (bug) => bugs.push(bug) })];
-  await using server = await serveGrpc({ listen: LISTEN, services, stopGraceMs: 100 });
-  using edge = peers.rawEdge(server.address);
-  const wrong = peers.wireRequest({ id: 1, instanceId: '' });
-  edge.stream.write(peers.requestFrame(wrong, peers.wireRequest({ id: 2 })));
-  const [frame] = await once(edge.stream, 'data');
-  const { messages } = EngineReplyFrame.decode(frame);
-  assert.equal(
-    messages.map(({ id, outcome }) => [id, outcome?.$case]),
-    [
-      [1, 'fault'],
-      [2, 'answer'],
-    ],
-  );
-  assert.is(bugs.length, 1);
-});
+strange(
+  'an invalid call is refused and reported, and the other calls of its frame are answered',
+  async () => {
+    const bugs: unknown[] = [];
+    const services = [
+      frameService(engineProtocol, obliging, { reportBug: (bug) => bugs.push(bug) }),
+    ];
+    await using server = await serveGrpc({ listen: LISTEN, services, stopGraceMs: 100 });
+    using edge = peers.rawEdge(server.address);
+    const wrong = peers.wireRequest({ id: 1, instanceId: '' });
+    edge.stream.write(peers.requestFrame(wrong, peers.wireRequest({ id: 2 })));
+    const [frame] = await once(edge.stream, 'data');
+    const { messages } = EngineReplyFrame.decode(frame);
+    assert.equal(
+      messages.map(({ id, outcome }) => [id, outcome?.$case]),
+      [
+        [1, 'fault'],
+        [2, 'answer'],
+      ],
+    );
+    assert.is(bugs.length, 1);
+  },
+);
 
 strange('a call without any time left is dropped', async () => {
   await using server = await served(obliging);
@@ -160,7 +169,7 @@ strange('an answer after the deadline of its call is dropped', async () => {
 });
 
 strange(
-  'a call is not started if its deadline passes behind a slow call in its frame',
+  'a call is not started if its deadline passes during a slow call of the same frame',
   async () => {
     const begun: number[] = [];
     const deadlines: number[] = [];
@@ -205,7 +214,7 @@ function askOnce(address: string, request: EngineRequest) {
   });
 }
 
-tool('it is answered, even without a time-out', async () => {
+tool('the call is answered, even without a time-out', async () => {
   await using server = await served(obliging);
   const { outcome } = await askOnce(server.address, peers.wireRequest({ id: 9, timeoutMs: 0 }));
   assert.is(outcome?.$case, 'answer');
@@ -246,7 +255,7 @@ stopping('calls in progress are answered and new calls refused', async () => {
   assert.is(answers.length, 1);
 });
 
-stopping('it waits for calls in progress for at most its grace period', async () => {
+stopping('the server waits for calls in progress for at most its grace period', async () => {
   let atWork = 0;
   const ask = () => {
     atWork += 1;
@@ -262,10 +271,10 @@ stopping('it waits for calls in progress for at most its grace period', async ()
   const tookMs = performance.now() - startedMs;
   assert.ok(tookMs > 40 && tookMs < 5_000, `${tookMs} ms`);
   assert.is(peers.verdictOf(await asked), 'service_unavailable engine_unavailable unknown');
-  assert.ok(performance.now() - startedMs < 5_000, 'the edge is notified at once');
+  assert.ok(performance.now() - startedMs < 5_000, 'the edge is notified immediately');
 });
 
-stopping('a port in use causes an error instead of a hang', async () => {
+stopping('a server whose port is in use fails with an error and does not hang', async () => {
   await using server = await served(obliging);
   const second = serveGrpc({ listen: server.address, services: [] });
   const error = await second.then(

@@ -35,7 +35,7 @@ async function served(engine: EngineClient, options: FrameServiceOptions = {}) {
 
 const talking = suite('when an edge and an engine share a stream');
 
-talking('answers in another order reach their calls', async () => {
+talking('answers that arrive in another order than the calls reach the right calls', async () => {
   const { engine, held } = heldEngine();
   await using server = await served(engine);
   await using edge = new FrameClient(engineProtocol, { address: server.address });
@@ -110,7 +110,7 @@ talking(
 );
 
 talking(
-  'a fault arrives unchanged and a bug becomes internal, without its text in the answer',
+  'a fault arrives unchanged, and a bug becomes an internal error without its text',
   async () => {
     const refusal = new Fault('conflict', 'it has moved on', {
       reason: 'version_mismatch',
@@ -149,7 +149,7 @@ talking(
   },
 );
 
-talking('a call without an answer in time ends with unknown outcome', async () => {
+talking('a call that gets no answer before its deadline ends with unknown outcome', async () => {
   const { engine, held } = heldEngine();
   await using server = await served(engine);
   await using edge = new FrameClient(engineProtocol, { address: server.address });
@@ -184,7 +184,7 @@ talking('a call beyond its deadline is refused and not sent', async () => {
   assert.is(held.length, 0);
 });
 
-talking('calls beyond the bound of the client are refused at once', async () => {
+talking('calls above the limit of the client are refused immediately', async () => {
   const { engine, held } = heldEngine();
   await using server = await served(engine);
   await using edge = new FrameClient(engineProtocol, {
@@ -200,7 +200,7 @@ talking('calls beyond the bound of the client are refused at once', async () => 
   await Promise.all(asked);
 });
 
-talking('calls beyond the bound of the server are refused by it', async () => {
+talking('calls above the limit of the server are refused by the server', async () => {
   const { engine, held } = heldEngine();
   await using server = await served(engine, { callsInFlightMax: 2 });
   await using edge = new FrameClient(engineProtocol, { address: server.address });

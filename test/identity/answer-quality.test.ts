@@ -125,7 +125,7 @@ quality('follows the formulas of the model for any answers', () => {
   );
 });
 
-quality('is doubtful if mean agreement is 0.75 or more from the midpoint', () => {
+quality('is doubtful if the mean agreement differs from the midpoint by 0.75 or more', () => {
   const agreeable = judged(protocolOf(() => [4, 4, 4, 3, 4]));
   assert.is(agreeable.acquiescence, 0.75);
   assert.ok(agreeable.flags.includes('acquiescence'));
@@ -134,7 +134,7 @@ quality('is doubtful if mean agreement is 0.75 or more from the midpoint', () =>
   assert.ok(contrary.flags.includes('acquiescence'));
 });
 
-quality('is doubtful for ten or more equal answers in a row', () => {
+quality('is doubtful for ten or more equal consecutive answers', () => {
   const honest = protocolOf(() => [4, 4, 5, 2, 1]);
   const withRun = (length: number) => [...honest].fill(3, 0, length);
   assert.not.ok(judged(withRun(9)).flags.includes('straightlining'));

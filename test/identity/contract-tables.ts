@@ -24,8 +24,9 @@ export type Inputs = {
   readonly strengths: readonly number[];
   readonly stress: number;
   readonly energy: number;
-  /** Stress level and energy band, 0..3. */
+  /** Stress level, 0 to 3. */
   readonly level: number;
+  /** Energy band, 0 to 3. */
   readonly band: number;
   readonly setPoint: readonly number[];
   readonly load: number;

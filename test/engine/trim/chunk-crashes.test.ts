@@ -10,12 +10,12 @@ import { headAt, historyRows } from '#test/storage/contracts/rows';
 
 const ID = 'inst_a';
 
-/** Steps of an instance. Every step except `observe` leaves a readable store. */
+/** Events of an instance and its node. After each event, the test reads all rows. */
 type Step =
   | { readonly kind: 'observe'; readonly count: number }
   /**
-   * A checkpoint with `writes` completed writes. If all are completed, the checkpoint is stored;
-   * otherwise the next write may arrive late.
+   * A checkpoint with `writes` completed writes. If all writes are completed, the checkpoint is
+   * stored. Otherwise the next write arrives late if `isLate`.
    */
   | { readonly kind: 'checkpoint'; readonly writes: number; readonly isLate: boolean }
   /** The node fails. A node with other bounds continues from the stored head and the journal. */
@@ -23,7 +23,7 @@ type Step =
   /** A late write arrives. */
   | { readonly kind: 'arrive'; readonly place: number };
 
-/** Number of writes that leaves the head's write pending. */
+/** Value of `writes` that completes all writes except the last write, which stores the head. */
 const ALL_BUT_THE_HEAD = -1;
 
 const bounds = fc.record({
@@ -41,14 +41,19 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant('arrive' as const), place: fc.nat(3) }),
 );
 
-/** An instance with one version per observation, and a journal that keeps everything. */
+/**
+ * An instance whose version is its number of observations. The journal loses nothing, so a crash
+ * does not change this number.
+ */
 class CrashingInstance {
   readonly tables = new ActorTables();
   readonly #late: (() => void)[] = [];
   #bounds: HeadBounds;
-  /** Number of observations, and the part in the node's head. */
+  /** Number of observations, stored or not. */
   #count = 0;
+  /** Newest rows in the head that the node has in memory. */
   #newest: NewestRows = { after: 0, rows: '' };
+  /** Number of observations at the last checkpoint that this node has stored or read. */
   #inHead = 0;
 
   constructor(first: HeadBounds) {
@@ -125,7 +130,7 @@ class CrashingInstance {
 
 const crashes = suite('whenever a node fails while storing rows');
 
-crashes('readers and the next owner find every row once, with any bounds', () => {
+crashes('readers and the next owner find every row exactly once, with any bounds', () => {
   const property = fc.property(
     bounds,
     fc.array(step, { maxLength: 60, size: 'max' }),
@@ -143,7 +148,7 @@ crashes('readers and the next owner find every row once, with any bounds', () =>
 
 const overlaps = suite('overlapping chunks');
 
-overlaps('give each ordinal once, at every depth', () => {
+overlaps('contain each ordinal only once for a reader, wherever the page starts', () => {
   const rows = (first: number, last: number): Chunk => ({
     first,
     last,

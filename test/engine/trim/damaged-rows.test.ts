@@ -12,7 +12,7 @@ import {
 } from '#test/engine/instance/instance-fixture';
 import { refusalOf } from '#test/support/settled';
 
-/** Makes `times` observations with sufficient intervals. */
+/** Sends `times` observations, 10 s apart. */
 async function observe(scene: InstanceScene, times: number): Promise<void> {
   for (let left = times; left > 0; left -= 1) {
     scene.jump(10_000);
@@ -39,7 +39,7 @@ for (const [what, spoil] of [
   ],
 ] as const) {
   damaged(
-    `a page with a chunk that ${what} is an internal error, and other pages are served`,
+    `reading a page with a chunk that ${what} is an internal error, and other pages are served`,
     async () => {
       const memory = memoryInstanceStore();
       const store: InstanceStore = {

@@ -28,10 +28,13 @@ type Step =
   /** Trims this share of the present observations, in thousandths. */
   | { readonly kind: 'trim'; readonly thousandths: number }
   /**
-   * Starts a checkpoint and executes `writes` writes. The next is late, and all others are lost.
+   * Starts a checkpoint and executes `writes` writes. The next write is late, and all other writes
+   * are lost.
    */
   | { readonly kind: 'checkpoint'; readonly writes: number }
-  /** Confirms the last checkpoint as stored, after the events since then. */
+  /**
+   * Confirms the last checkpoint as stored. Other events may have happened since this checkpoint.
+   */
   | { readonly kind: 'stored' }
   /** The node fails. A node with other bounds continues from the stored head and the journal. */
   | { readonly kind: 'crash'; readonly bounds: ChunkBounds }
@@ -176,7 +179,7 @@ function nth(n: number): InstanceChange {
   return { kind: 'observed', observations, isBatch: false, isEveryStateWanted: false };
 }
 
-/** Two instances with the same events. Only one is trimmed, stored and taken over. */
+/** Two instances with the same events. Only `trimmed` is trimmed, stored and taken over. */
 class TwoInstances {
   readonly trimmed: CrashingInstance;
   readonly #whole = new CrashingInstance(chunksOfRows(32, 8));
@@ -207,7 +210,10 @@ class TwoInstances {
     }
   }
 
-  /** Asserts that the trimmed instance shows the other's rows above the floor. */
+  /**
+   * Asserts that the trimmed instance shows exactly the rows of the untrimmed instance above the
+   * floor.
+   */
   async compare(): Promise<void> {
     const { history, drift } = await this.#whole.shown();
     const { floor } = this.trimmed;
@@ -235,29 +241,32 @@ class TwoInstances {
 
 const crashes = suite('whenever an instance is trimmed, stored and taken over');
 
-crashes('it shows exactly the rows of an untrimmed instance above the floor', async () => {
-  const property = fc.asyncProperty(
-    bounds,
-    fc.array(step, { maxLength: 40, size: 'max' }),
-    async (first, steps) => {
-      const two = new TwoInstances(first);
-      for (const one of steps) {
-        await two.take(one);
+crashes(
+  'the instance shows exactly the rows of an untrimmed instance above the floor',
+  async () => {
+    const property = fc.asyncProperty(
+      bounds,
+      fc.array(step, { maxLength: 40, size: 'max' }),
+      async (first, steps) => {
+        const two = new TwoInstances(first);
+        for (const one of steps) {
+          await two.take(one);
+          await two.compare();
+        }
+        // After any executed, lost or late writes, the next trim leaves no row below the floor.
+        for (let late = 0; late < steps.length; late += 1) two.trimmed.arrive(0);
+        await two.take({ kind: 'trim', thousandths: 500 });
+        await two.take({ kind: 'observe', count: 2 });
+        two.trimmed.checkpoint(ALL);
+        two.trimmed.stored();
+        const { floor, count } = two.trimmed;
+        const left = Array.from({ length: count - floor }, (_, index) => floor + index + 1);
+        assert.equal(two.trimmed.kept, left);
         await two.compare();
-      }
-      // After any executed, lost or late writes, the next trim leaves no row below the floor.
-      for (let late = 0; late < steps.length; late += 1) two.trimmed.arrive(0);
-      await two.take({ kind: 'trim', thousandths: 500 });
-      await two.take({ kind: 'observe', count: 2 });
-      two.trimmed.checkpoint(ALL);
-      two.trimmed.stored();
-      const { floor, count } = two.trimmed;
-      const left = Array.from({ length: count - floor }, (_, index) => floor + index + 1);
-      assert.equal(two.trimmed.kept, left);
-      await two.compare();
-    },
-  );
-  await fc.assert(property, { numRuns: 300 });
-});
+      },
+    );
+    await fc.assert(property, { numRuns: 300 });
+  },
+);
 
 crashes.run();

@@ -1,6 +1,6 @@
 import type { TrimCommand } from '#grpc/engine-messages';
 
-/** Rows of a page, which identify a floor. */
+/** Fields of a row in a page. The fields identify a floor. */
 export type ShownRow = {
   readonly generation: number;
   readonly cycle: number;
@@ -15,8 +15,8 @@ export function isUpTo(row: ShownRow, last: ShownRow): boolean {
 }
 
 /**
- * Command that deletes the oldest `count` observations. `rows` and `drift` are all rows ever,
- * oldest first. Leaves the model state at the floor undefined.
+ * Returns the command that deletes the oldest `count` observations. `rows` and `drift` are all rows
+ * since the creation of the instance, oldest first. The command has no model state at the floor.
  */
 export function trimOf(
   rows: readonly ShownRow[],

@@ -47,10 +47,15 @@ function storeThatFails() {
 
 const PAGE = { limit: 1_000, offset: 0, isEveryGeneration: true };
 
-/** Maximum delay until a deletion is stored, in milliseconds; 20 s for other changes. */
+/**
+ * Maximum delay until a deletion is stored, in milliseconds. For other changes, the maximum is 20
+ * s.
+ */
 const URGENT_MS = 12_000;
 
-/** An instance with ten drifting observations in each of two generations, mostly in chunks. */
+/**
+ * An instance with two generations of ten drifting observations. Most of the rows are in chunks.
+ */
 async function lived(replaced: Replaced = {}): Promise<InstanceScene> {
   const scene = await createdInstance({ chunkBounds: chunksOfRows(3), ...replaced }, ANCHORED);
   for (let n = 1; n <= 20; n += 1) {
@@ -106,26 +111,29 @@ trimming('pages of any size and offset show and count the remaining rows', async
   }
 });
 
-trimming('the present generation counts from its start, or from the floor if higher', async () => {
-  const scene = await lived();
-  const total = async () => {
-    const page = { ...PAGE, isEveryGeneration: false };
-    const { data, pagination } = await scene.read({ kind: 'readHistory', ...page });
-    assert.is(data.length, pagination.total);
-    return pagination.total;
-  };
-  const trims = [await trim(scene, 4), await trim(scene, 10), await trim(scene, 18)];
-  const totals = [];
-  for (const command of trims) {
-    await scene.ask(command);
-    totals.push(await total());
-  }
-  assert.equal(totals, [10, 10, 2]);
-  await scene.ask({ kind: 'reset', mode: 'default' });
-  assert.is(await total(), 0);
-});
+trimming(
+  'the total counts the present generation from its start, or from the floor if that is higher',
+  async () => {
+    const scene = await lived();
+    const total = async () => {
+      const page = { ...PAGE, isEveryGeneration: false };
+      const { data, pagination } = await scene.read({ kind: 'readHistory', ...page });
+      assert.is(data.length, pagination.total);
+      return pagination.total;
+    };
+    const trims = [await trim(scene, 4), await trim(scene, 10), await trim(scene, 18)];
+    const totals = [];
+    for (const command of trims) {
+      await scene.ask(command);
+      totals.push(await total());
+    }
+    assert.equal(totals, [10, 10, 2]);
+    await scene.ask({ kind: 'reset', mode: 'default' });
+    assert.is(await total(), 0);
+  },
+);
 
-trimming('the store deletes them from head and chunks within 12 s', async () => {
+trimming('the store deletes the rows from head and chunks within 12 s', async () => {
   const scene = await lived();
   const command = await trim(scene, 13);
   await scene.ask(command);
@@ -138,22 +146,25 @@ trimming('the store deletes them from head and chunks within 12 s', async () => 
   assert.equal(left, [20, 19, 18, 17, 16, 15, 14]);
 });
 
-trimming('trimming all rows empties the head too, and the instance continues', async () => {
-  const scene = await lived();
-  await scene.ask(await trim(scene, 20));
-  await scene.pass(URGENT_MS);
-  const head = await scene.store.readHead(INSTANCE_ID);
-  assert.equal(head?.newestHistory, { after: 20, rows: '' });
-  assert.is(head?.newestDrift.rows, '');
-  const before = await scene.read({ kind: 'readSnapshot' });
-  assert.is(before.data.cycle_count, 10);
-  await scene.ask(observed({ timestampMs: START_MS + 90_000 }));
-  await scene.evict();
-  const { history } = await all(scene);
-  assert.equal([history.pagination.total, history.data[0].cycle], [1, 11]);
-});
+trimming(
+  'trimming all rows empties the head too, and the instance accepts further observations',
+  async () => {
+    const scene = await lived();
+    await scene.ask(await trim(scene, 20));
+    await scene.pass(URGENT_MS);
+    const head = await scene.store.readHead(INSTANCE_ID);
+    assert.equal(head?.newestHistory, { after: 20, rows: '' });
+    assert.is(head?.newestDrift.rows, '');
+    const before = await scene.read({ kind: 'readSnapshot' });
+    assert.is(before.data.cycle_count, 10);
+    await scene.ask(observed({ timestampMs: START_MS + 90_000 }));
+    await scene.evict();
+    const { history } = await all(scene);
+    assert.equal([history.pagination.total, history.data[0].cycle], [1, 11]);
+  },
+);
 
-trimming('only the version changes otherwise', async () => {
+trimming('nothing else changes except the version', async () => {
   const scene = await lived();
   const everything = async () => [
     await scene.read({ kind: 'readInstance' }),
@@ -206,7 +217,7 @@ again('deletes the rows of both trims if the first is not stored yet', async () 
   assert.equal(await store.readHistory(INSTANCE_ID, 9, 9), []);
 });
 
-again('is stored after the first trim if the first is being stored', async () => {
+again('is stored after the first trim if the store is still writing the first trim', async () => {
   const { store, hold, stored } = storeThatFails();
   const scene = await lived({ store });
   const [low, high] = [await trim(scene, 5), await trim(scene, 12)];

@@ -13,7 +13,7 @@ request() { # name
     -keyout "$work/$1.key" -out "$work/$1.csr"
 }
 
-sign() { # name, its last moment, extensions, further options
+sign() { # name, end of validity, extensions, further options
   : >"$work/index"
   cat >"$work/config" <<CONFIG
 [ca]
@@ -39,7 +39,7 @@ authority() { # name
   sign "$1" $LONG 'basicConstraints = critical,CA:TRUE' -selfsign -keyfile "$work/$1.key"
 }
 
-process() { # name, authority, its names, its last moment
+process() { # name, authority, names in the certificate, end of validity
   request "$1"
   sign "$1" "$4" "subjectAltName = $3" -cert "$work/$2.crt" -keyfile "$work/$2.key"
   mkdir -p "$1"
