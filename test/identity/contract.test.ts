@@ -14,11 +14,12 @@ import { newReport, type Report, readReport } from '#identity/report';
 import { bandOf, createState, OFFSET, type State } from '#identity/state';
 import { afterAnyCycle, positionsIn, scalarAt } from '#test/support/arbitrary-identity';
 
-/** Risk by action in vocabulary order, copied from model 4. */
+/** Risk of each action, in the order of the vocabulary. Copied from model 4. */
 const RISK = [0.6, 0.2, 0.2, 0.3, 0.6, 0.7, 0.8, 0.15, 0.1, 0, 0.05, 0.1];
 
-/** Stress and energy values for each level and band, including both ends. */
+/** A stress value for each stress level, including both ends of the scale. */
 const STRESS_OF_LEVEL = [0, 0.4, 0.6, 1];
+/** An energy value for each energy band, including the lower end of the scale. */
 const ENERGY_OF_BAND = [0, 0.2, 0.4, 0.8];
 
 const actionsOf = (ranking: Ranking): string[] =>

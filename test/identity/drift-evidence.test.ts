@@ -16,17 +16,19 @@ import {
   vectorAt,
 } from '#test/support/arbitrary-identity';
 
-/** Maximum drift evidence of a mode, and signalling threshold. Source: model 2.6. */
+/** Maximum drift evidence of a mode. Source: model 2.6. */
 const EVIDENCE_MAX = 1.25 * Math.log(200);
+/** Drift evidence that signals a sustained shift. Source: model 2.6. */
 const EVIDENCE_LIMIT = Math.log(200);
 
-/** Breach limits: immediate, and with a sustained shift. Source: model 3.4. */
+/** Limit of a breach without a sustained shift. Source: model 3.4. */
 const BREACH_LIMIT = 12.5916;
+/** Limit of a breach with a sustained shift. Source: model 3.4. */
 const LASTING_BREACH_LIMIT = 10.6446;
 
 const mode = fc.integer({ min: 0, max: MODE_COUNT - 1 });
 
-/** An identity that repeats an extreme observation of a mode until the shift is sustained. */
+/** A new identity, and an extreme observation that moves one mode away from its home. */
 const oneSided = fc.tuple(freshState, mode).map(([fresh, place]) => {
   const away = scalarAt(fresh, OFFSET.home + place) < 0.5 ? 1 : 0;
   return { fresh, seen: certainly(place, away) };
@@ -34,7 +36,7 @@ const oneSided = fc.tuple(freshState, mode).map(([fresh, place]) => {
 
 const run = suite('a run of cycles outside the band');
 
-run('does not change for an observation with zero confidence', () => {
+run('never grows for an observation with zero confidence', () => {
   let outside = 0;
   fc.assert(
     fc.property(oneSided, fc.integer({ min: 1, max: 7 }), observation, (history, count, seen) => {
@@ -53,7 +55,7 @@ run('does not change for an observation with zero confidence', () => {
   assert.ok(outside > 80, `only ${outside} were outside the band`);
 });
 
-run('grows by one for an observation with any confidence', () => {
+run('grows by one or ends for an observation with full confidence', () => {
   fc.assert(
     fc.property(oneSided, (history) => {
       let state = history.fresh;
@@ -96,7 +98,7 @@ for (const [way, offset, sign] of [
   ['up', OFFSET.risen, 1],
   ['down', OFFSET.fallen, -1],
 ] as const) {
-  evidence(`is a sustained shift ${way} at the limit, and has the mode`, () => {
+  evidence(`signals a sustained shift ${way} of its mode if it reaches the limit`, () => {
     for (let place = 0; place < MODE_COUNT; place++) {
       for (const [size, sustained] of [
         [EVIDENCE_LIMIT, 2 ** place],
@@ -116,7 +118,10 @@ for (const [way, offset, sign] of [
 
 evidence.run();
 
-/** A state whose tendencies depart from the set-point by `size` in a random direction. */
+/**
+ * A state whose tendencies depart from the set-point in a random direction, so far that the breach
+ * statistic is between 9 and 14.
+ */
 const departed = fc
   .record({
     fresh: freshState,

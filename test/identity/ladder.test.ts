@@ -11,7 +11,7 @@ const ENERGY_DOWN = [0.15, 0.3, 0.5];
 
 const ladder = suite('the levels of stress and energy');
 
-ladder('keep their value between the surrounding thresholds (row 11)', () => {
+ladder('match the thresholds below and above the current stress and energy (row 11)', () => {
   afterAnyCycle((after) => {
     const level = scalarAt(after, OFFSET.stressLevel);
     const stress = scalarAt(after, OFFSET.stress);
@@ -60,7 +60,7 @@ ladder('switch at most once under noise around a threshold (row 11)', () => {
   }
 });
 
-ladder('can rise and fall by several steps at once', () => {
+ladder('can rise and fall by several steps in one cycle', () => {
   assert.is(stressLevelAfter(0.9, 0), 3);
   assert.is(stressLevelAfter(0.1, 3), 0);
   assert.is(stressLevelAfter(0.5, 3), 2);

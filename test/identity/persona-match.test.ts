@@ -46,7 +46,7 @@ const leadersOf = (profile: Vector): number[] =>
     .slice(0, 2)
     .map(({ mode }) => mode);
 
-/** Margin of a blend; undefined if the strengths are not between both personas. */
+/** Margin of a blend of two personas. Undefined if the strengths are not between both personas. */
 function marginOf(strengths: Vector, from: Vector, to: Vector): number | undefined {
   const union = new Set([...leadersOf(from), ...leadersOf(to)]);
   const ofUnion = strengths.filter((_, mode) => union.has(mode));
@@ -107,19 +107,22 @@ const anything = fc.array(
 
 const match = suite('the persona match of strengths');
 
-match("is the nearest persona and the widest blend by the model's formulas", () => {
-  const seen = new Map<string | undefined, number>();
-  fc.assert(
-    fc.property(fc.oneof(between, between, anything), (strengths) => {
-      const { nearest, composite } = found(strengths);
-      assert.equal({ nearest, composite }, matchByModel(strengths));
-      for (const name of [composite, nearest]) seen.set(name, (seen.get(name) ?? 0) + 1);
-    }),
-    { numRuns: 3_000 },
-  );
-  for (const { key } of COMPOSITES)
-    assert.ok((seen.get(key) ?? 0) > 20, `${key} occurs too rarely`);
-});
+match(
+  "has the nearest persona and the composite with the widest margin by the model's formulas",
+  () => {
+    const seen = new Map<string | undefined, number>();
+    fc.assert(
+      fc.property(fc.oneof(between, between, anything), (strengths) => {
+        const { nearest, composite } = found(strengths);
+        assert.equal({ nearest, composite }, matchByModel(strengths));
+        for (const name of [composite, nearest]) seen.set(name, (seen.get(name) ?? 0) + 1);
+      }),
+      { numRuns: 3_000 },
+    );
+    for (const { key } of COMPOSITES)
+      assert.ok((seen.get(key) ?? 0) > 20, `${key} occurs too rarely`);
+  },
+);
 
 match("uses distances in the model's metric", () => {
   fc.assert(

@@ -9,8 +9,8 @@ import { newReport, type Report, readReport } from '#identity/report';
 import { createState } from '#identity/state';
 
 /**
- * Derived columns of model 5, two lines each: persona, dominant modes, style, coping path and
- * half-life; then preferred and forbidden actions.
+ * Derived columns of model 5, two lines for each persona. The first line has persona, dominant
+ * modes, style, coping path and half-life. The second line has preferred and forbidden actions.
  */
 const TABLE = `
 analytical | Perception, Order | measured / cautious / medium / high | structuring | 12.6
@@ -123,13 +123,13 @@ personas('match their composite at the midpoint (row 16)', () => {
   }
 });
 
-personas('do not match strengths without a dominant mode, or too far from all', () => {
+personas('do not match strengths without a dominant mode, or too far from all personas', () => {
   assert.equal(matchOf([0, 0, 0, 0, 0, 0, 0]), { nearestPersona: -1, composite: -1 });
   assert.equal(matchOf([0.24, 0.24, 0, 0, 0, 0, 0]), { nearestPersona: -1, composite: -1 });
   assert.is(matchOf([1, 1, 1, 1, 1, 1, 1]).nearestPersona, -1);
 });
 
-personas('have a profile by key and texts, and can be found by id', () => {
+personas('have a mode profile and texts, and can be found by id', () => {
   assert.is(PERSONAS.length, 12);
   for (const persona of PERSONAS) {
     assert.is(findPersona(persona.id), persona);

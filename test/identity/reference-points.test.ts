@@ -10,7 +10,7 @@ const references = suite('the reference points of a state');
 const reported = (values: readonly number[]) =>
   values.map((value) => Math.min(1, Math.max(0, value)));
 
-references('are its set-point, and the modes restored by the reset `default`', () => {
+references('are the set-point and the modes that the reset `default` restores', () => {
   fc.assert(
     fc.property(reachableState, (state) => {
       const { setPoint, lastStable } = readReferencePoints(state);

@@ -15,7 +15,7 @@ import {
 import { MODE_KEYS } from '#identity/modes';
 import { type Scored, score } from '#identity/scoring';
 
-/** A completed inventory. */
+/** A completed inventory with the answers that `choose` returns. */
 const answered = (choose: (item: InventoryItem, index: number) => number): Answer[] =>
   INVENTORY.map((item, index) => ({ questionId: item.id, value: choose(item, index) }));
 
@@ -39,12 +39,15 @@ inventory('asks about every mode three times forward and twice reversed', () => 
   }
 });
 
-inventory('never asks about the same mode twice in a row, and hides its key', () => {
-  for (const [index, item] of INVENTORY.entries()) {
-    assert.is.not(item.mode, INVENTORY[index + 1]?.mode);
-    assert.equal(QUESTIONS[index], { id: item.id, position: index + 1, text: item.text });
-  }
-});
+inventory(
+  'never asks two consecutive questions about the same mode, and does not publish the modes',
+  () => {
+    for (const [index, item] of INVENTORY.entries()) {
+      assert.is.not(item.mode, INVENTORY[index + 1]?.mode);
+      assert.equal(QUESTIONS[index], { id: item.id, position: index + 1, text: item.text });
+    }
+  },
+);
 
 inventory('numbers its questions in order, and has its published name and version', () => {
   const ids = Array.from({ length: 35 }, (_, index) => `q${String(index + 1).padStart(2, '0')}`);
@@ -133,7 +136,8 @@ protocol('midway between two personas matches their blend', () => {
   const result = scored(
     answered(({ mode, isReversed }) => {
       const wanted = 1 + 4 * (halfWay[MODE_KEYS.indexOf(mode)] ?? 0);
-      // Rounding errors of the two halves cancel.
+      // The rounding error is carried to the next item of the same mode and direction, so that
+      // rounding errors cancel.
       const key = `${mode} ${isReversed}`;
       const exact = (isReversed ? 6 - wanted : wanted) + (carried.get(key) ?? 0);
       const given = Math.max(1, Math.min(5, Math.round(exact)));
@@ -190,22 +194,25 @@ protocol('with random answers is almost always detected', () => {
   assert.ok(invalid > 420, `${invalid} of 600 invalid`);
 });
 
-protocol('with missing answers is valid with caution if each mode has both directions', () => {
-  const full = answered(({ isReversed }, index) => (isReversed ? 2 : 4) + (index % 2));
-  const { quality, modeStrengths, scores } = scored(full.slice(1));
-  assert.ok(quality.flags.includes('missing_answers'));
-  assert.is(quality.verdict, 'caution');
-  const order = 0.5 + 0.75 * ((scores.order - 1) / 4 - 0.5);
-  assert.ok(Math.abs(modeStrengths.order - order) < 1e-6);
-  const unasked = full.filter(({ questionId }) => !['q02', 'q16'].includes(questionId));
-  assert.equal(score(unasked), {
-    kind: 'invalid',
-    reason: 'too_few_answers',
-    field: 'answers',
-    mode: 'exploration',
-  });
-  assert.is(score([]).kind, 'invalid');
-});
+protocol(
+  'with missing answers is valid with caution if each mode has answers in both directions',
+  () => {
+    const full = answered(({ isReversed }, index) => (isReversed ? 2 : 4) + (index % 2));
+    const { quality, modeStrengths, scores } = scored(full.slice(1));
+    assert.ok(quality.flags.includes('missing_answers'));
+    assert.is(quality.verdict, 'caution');
+    const order = 0.5 + 0.75 * ((scores.order - 1) / 4 - 0.5);
+    assert.ok(Math.abs(modeStrengths.order - order) < 1e-6);
+    const unasked = full.filter(({ questionId }) => !['q02', 'q16'].includes(questionId));
+    assert.equal(score(unasked), {
+      kind: 'invalid',
+      reason: 'too_few_answers',
+      field: 'answers',
+      mode: 'exploration',
+    });
+    assert.is(score([]).kind, 'invalid');
+  },
+);
 
 protocol('with an invalid answer is rejected with the field of the answer', () => {
   const full = answered(() => 3);

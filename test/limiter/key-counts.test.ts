@@ -97,7 +97,7 @@ meters('charges a shared reservation to the key of its first call', () => {
   assert.equal(account.used(), [[5], []]);
 });
 
-meters('charges a reservation that grows in the next month to the key of that call', () => {
+meters('charges a reservation that grows in the next month to the key of the later call', () => {
   const account = twoKeys();
   account.now.clock.advance(JANUARY_ENDS_MS - account.now.clock.wallMs() - 10_000);
   account.now.admit(1, 5, 0, 'one');
@@ -118,16 +118,19 @@ meters('charges no key for calls of members', () => {
   assert.equal([usage?.cyclesUsed, usage?.keys], [5, []]);
 });
 
-meters('charges calls to their keys even if a later owner settles or expires them', () => {
-  const account = twoKeys();
-  account.now.admit(1, 5, 0, 'one');
-  account.now.admit(2, 6, 0, 'two');
-  account.now.close();
-  account.next();
-  account.now.settle(1, 3);
-  account.now.clock.advance(61_000);
-  assert.equal(account.used(), [[3], [6]]);
-});
+meters(
+  'charges calls to their keys even if the calls are settled or expire at a later owner',
+  () => {
+    const account = twoKeys();
+    account.now.admit(1, 5, 0, 'one');
+    account.now.admit(2, 6, 0, 'two');
+    account.now.close();
+    account.next();
+    account.now.settle(1, 3);
+    account.now.clock.advance(61_000);
+    assert.equal(account.used(), [[3], [6]]);
+  },
+);
 
 meters('charges no key for cycles lost in a crash', () => {
   const account = twoKeys();

@@ -43,7 +43,7 @@ export class LimiterCluster {
   isHeard = true;
   /** Whether limiters can read the table of shard owners. */
   isTableThere = true;
-  /** Lead of the store server's clock, in milliseconds. */
+  /** Milliseconds by which the clock of the store server is ahead. */
   serverAheadMs = 0;
   /** Number of account reads. */
   reads = 0;
@@ -205,8 +205,8 @@ export class LimiterCluster {
   }
 
   /**
-   * Delays the results of reads until the returned function is called. With a failure, the reads
-   * fail.
+   * Delays the results of reads until the returned function is called. If a failure is passed to
+   * this function, the reads fail.
    */
   holdReads(): (failure?: Error) => void {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -237,7 +237,7 @@ export class LimiterCluster {
     return this.#nodes.get(address) ?? { readUsage: silence, resetUsage: silence };
   }
 
-  /** A further bus of a process with the secret. */
+  /** The bus of one more process that has the secret. */
   #signedBus(clock: Clock, logger: Logger): Bus {
     return signedBus({
       ...{

@@ -28,7 +28,10 @@ export function custom(requestsPerMinute: number, cyclesPerMonth: number): PlanC
   return { plan: 'enterprise', limits: { requestsPerMinute, cyclesPerMonth } };
 }
 
-/** An account with a full key per name. A key's digest is the digest of its name. */
+/**
+ * An account with one key of scope `full` for each name. The digest of a key is the digest of its
+ * name.
+ */
 export function record(
   choice: PlanChoice,
   change: Partial<Account> = {},
@@ -252,7 +255,7 @@ function callers(limiter: Limiter, id: string, key: string) {
   };
 }
 
-/** Answer to a call with this key, for the account in the key. */
+/** Admits a call with the given key. The key names the account. */
 export async function admitKey(
   limiter: Limiter,
   key: string,
@@ -262,7 +265,9 @@ export async function admitKey(
   return limiter.client.ask({ ...admission(0, 0, digestOf(key), 'full', accountId), address });
 }
 
-/** Value of a counter in a scrape. */
+/**
+ * Value of the sample `line` (metric name and labels) in a scrape. 0 if there is no such sample.
+ */
 export async function counted(metrics: Metrics, line: string): Promise<number> {
   const { text } = await metrics.scrape();
   const found = text.split('\n').find((candidate) => candidate.startsWith(`${line} `));

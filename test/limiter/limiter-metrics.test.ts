@@ -144,17 +144,19 @@ asked('count an immediate refusal as unavailable', async () => {
   });
 });
 
-asked('include late settlements, but no admissions beyond their deadline', async () => {
+const late = suite('a call to a limiter that waits longer than its deadline');
+
+late('is answered if it is a settlement, and refused if it is an admission', async () => {
   const { clock, journal, actors } = await newScene();
   const answer = Promise.resolve(actors.ask(admission(1, 5)));
-  const late = refusalOf(() => actors.ask(admission(2)));
+  const refusal = refusalOf(() => actors.ask(admission(2)));
   const settled = Promise.resolve(actors.ask(settlement(1, 5)));
   clock.advance(101);
   await turnOfEvents();
   await journal.succeed();
-  assert.is(((await late) as Fault).reason, 'deadline_exceeded');
+  assert.is(((await refusal) as Fault).reason, 'deadline_exceeded');
   await Promise.allSettled([answer, settled]);
   assert.is((await settled).verdict, 'settled');
 });
 
-for (const group of [reports, asked]) group.run();
+for (const group of [reports, asked, late]) group.run();

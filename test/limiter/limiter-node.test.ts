@@ -28,7 +28,7 @@ shared('report the usage of any account', async () => {
   }
 });
 
-shared('reset any account from a month in the future', async () => {
+shared('reset the usage of any account whose meter is in a future month', async () => {
   const { cluster, first, second, owner, customer } = await newScene();
   const monthAt = async () => (await owner.admin.usage(customer.id)).monthResetAtS * 1_000;
   for (const node of [first, second]) {
@@ -43,7 +43,7 @@ shared('reset any account from a month in the future', async () => {
   }
 });
 
-shared('call each other only for accounts of the other', async () => {
+shared('call the other limiter only for accounts that the other limiter owns', async () => {
   const scene = await newScene();
   const { cluster, customer } = scene;
   await cluster.ownerOf(customer).admin.usage(customer.id);
@@ -80,7 +80,7 @@ shared("apply each other's account changes within a second", async () => {
   assert.is((await cluster.admit(owner, customer, 3)).verdict, 'unknown_key');
 });
 
-shared('apply their own account changes at once, without announcements', async () => {
+shared('apply their own account changes immediately, without announcements', async () => {
   const { cluster, owner, customer } = await newScene();
   await cluster.admit(owner, customer, 1);
   cluster.isHeard = false;
@@ -245,7 +245,7 @@ ended('crashes, the other counts possible grants as used', async () => {
   assert.is((await other.admin.usage(customer.id)).cyclesLost, monthWatermark);
 });
 
-ended('is fenced by a seal alone, it grants only what is durable', async () => {
+ended('is fenced by a seal alone, it grants only its durable allowance', async () => {
   const { cluster, owner, customer } = await newScene();
   await cluster.admit(owner, customer, 1, 1);
   await cluster.seal(owner);

@@ -8,7 +8,7 @@ import { admission, custom, limiterUnderTest, settlement } from '#test/limiter/l
 import { ManualClock } from '#test/support/manual-clock';
 import { faultIn, turnOfEvents } from '#test/support/settled';
 
-const crowd = suite('when 1,000 calls of an account arrive at once');
+const crowd = suite('when 1,000 calls of an account arrive at the same time');
 
 crowd('exactly the limit is admitted, even by a meter that is not loaded', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 1_000_000));
@@ -35,7 +35,7 @@ crowd('a meter in memory answers each call synchronously', async () => {
 
 const stranger = suite('a key of a nonexistent account');
 
-stranger('is unknown, and so is its settlement', async () => {
+stranger('is unknown for an admission and for a settlement', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 100));
   const { client } = fixture.limiter;
   const unknown = { verdict: 'unknown_key', allowance: undefined };
@@ -43,7 +43,7 @@ stranger('is unknown, and so is its settlement', async () => {
   assert.equal(await client.ask(settlement(1, 0, 'Nobody000001')), unknown);
 });
 
-stranger('leaves nothing in memory, even after 100,000 different keys', async () => {
+stranger('leaves nothing in memory, even after calls for 100,000 different accounts', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 100));
   const { client } = fixture.limiter;
   const digest = digestOf('x');
@@ -67,7 +67,7 @@ stranger('works as soon as the account is created', async () => {
 
 const change = suite('when an administrator changes an account in use');
 
-change('a revoked key is refused at once, other keys continue, and counts remain', async () => {
+change('a revoked key is refused immediately, other keys continue, and counts remain', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 100));
   const { admin } = fixture.limiter;
   const other = await admin.createKey(fixture.id, { scope: 'full' });
@@ -203,21 +203,24 @@ idle('reports expired reservations without a call', async () => {
 
 const late = suite('a call that waited too long for its turn');
 
-late('is refused at no cost if it is an admission, and accepted if a settlement', async () => {
-  const accounts = faltering();
-  await using fixture = await limiterUnderTestDisposable(custom(60, 100), { accounts });
-  await fixture.admit(1, 5);
-  const gate = accounts.hold();
-  const revoked = fixture.limiter.admin.setPlan(fixture.id, custom(60, 100));
-  await gate.reached;
-  const waiting = fixture.admit(2, 5);
-  const settling = fixture.settle(1, 0);
-  fixture.clock.advance(101);
-  gate.open();
-  await revoked;
-  await refused('service_unavailable', waiting);
-  assert.is((await settling).allowance?.cyclesRemaining, 100);
-});
+late(
+  'is refused at no cost if it is an admission, and accepted if it is a settlement',
+  async () => {
+    const accounts = faltering();
+    await using fixture = await limiterUnderTestDisposable(custom(60, 100), { accounts });
+    await fixture.admit(1, 5);
+    const gate = accounts.hold();
+    const revoked = fixture.limiter.admin.setPlan(fixture.id, custom(60, 100));
+    await gate.reached;
+    const waiting = fixture.admit(2, 5);
+    const settling = fixture.settle(1, 0);
+    fixture.clock.advance(101);
+    gate.open();
+    await revoked;
+    await refused('service_unavailable', waiting);
+    assert.is((await settling).allowance?.cyclesRemaining, 100);
+  },
+);
 
 async function limiterUnderTestDisposable(...args: Parameters<typeof limiterUnderTest>) {
   const fixture = await limiterUnderTest(...args);

@@ -16,7 +16,10 @@ const SECOND_MS = 1_000;
 /** Idle age at which a meter is evicted, as in production. */
 const IDLE_MS = 900 * SECOND_MS;
 
-/** Asserts that the next call waits for the account's read and then finds its key unknown. */
+/**
+ * Asserts that the next call waits until the account is read, and is then refused with an unknown
+ * key.
+ */
 async function assertUnknownOnceRead({
   admit,
   accounts,
@@ -27,10 +30,10 @@ async function assertUnknownOnceRead({
   assert.is((await waiting).verdict, 'unknown_key');
 }
 
-const revoked = suite('a revoked key whose announcement is lost');
+const revoked = suite('a revoked key, if the announcement of the revocation is lost,');
 
 for (const gapS of [1, 7, 29, 30.5, 60, 300, 899]) {
-  revoked(`works for at most 30 s if its calls are ${gapS} s apart`, async () => {
+  revoked(`works for at most 30 s if calls are ${gapS} s apart`, async () => {
     await using scene = await accountInUse();
     const { id, record, accounts, clock, admit } = scene;
     // Start a background read of the account, just before the change.
@@ -59,7 +62,7 @@ const CHANGES = {
 
 type Decide = (keys: readonly ApiKeyRecord[], id: string, nowMs: number) => KeyChange<unknown>;
 
-const unheard = suite('a changed key whose announcement is lost');
+const unheard = suite('a changed key, if the announcement of the change is lost,');
 
 for (const [what, decide] of Object.entries(CHANGES)) {
   unheard(`is refused 30 s after it was ${what}`, async () => {
@@ -168,19 +171,22 @@ again('is read in the background at an age of 15 to 25 s, without delaying calls
   }
 });
 
-again('is refused at an age of 30 s if unreadable, and each call tries again', async () => {
-  await using scene = await accountInUse();
-  const { accounts, admit } = scene;
-  accounts.isDown = true;
-  await scene.pass(29 * SECOND_MS);
-  assert.is((await admit(2, 0)).verdict, 'admitted');
-  await scene.pass(1_001);
-  for (const call of [3, 4]) {
-    assert.is((await faultIn(admit(call, 0))).code, 'service_unavailable');
-  }
-  accounts.isDown = false;
-  assert.is((await admit(5, 0)).verdict, 'admitted');
-});
+again(
+  'is refused at an age of 30 s if the store is down, and each call reads it again',
+  async () => {
+    await using scene = await accountInUse();
+    const { accounts, admit } = scene;
+    accounts.isDown = true;
+    await scene.pass(29 * SECOND_MS);
+    assert.is((await admit(2, 0)).verdict, 'admitted');
+    await scene.pass(1_001);
+    for (const call of [3, 4]) {
+      assert.is((await faultIn(admit(call, 0))).code, 'service_unavailable');
+    }
+    accounts.isDown = false;
+    assert.is((await admit(5, 0)).verdict, 'admitted');
+  },
+);
 
 again('ignores a read that began before the announcement', async () => {
   await using scene = await accountInUse();
@@ -193,7 +199,10 @@ again('ignores a read that began before the announcement', async () => {
   assert.is((await admit(3, 0)).verdict, 'unknown_key');
 });
 
-/** A limiter whose only account was just read by a first call, and the number of later reads. */
+/**
+ * A limiter whose only account was just read by a first call. `reads()` counts this read and all
+ * later reads.
+ */
 async function accountInUse() {
   const accounts = watchedStore();
   const fixture = await limiterUnderTest(custom(1_000_000, 1_000_000), {
@@ -242,7 +251,7 @@ function watchedStore() {
     reads: 0,
     isDown: false,
     isHeld: false,
-    /** Returns the delayed results. Later reads are delayed again. */
+    /** Completes the delayed reads. Later reads are still delayed. */
     async answerOnce() {
       const due = waiting;
       waiting = [];

@@ -46,7 +46,7 @@ body('can have up to 16,384 bytes', async () => {
   assert.equal([refused.status, refused.json.details.reason], [413, 'body_too_large']);
 });
 
-body('closes its connection if refused unread, and only then', async () => {
+body('makes the server close the connection only if the server refuses it unread', async () => {
   await using port = await adminUnderTest();
   const unread = await port.raw('POST', '/accounts', JSON_BODY, ' '.repeat(1_000_000));
   assert.equal([unread.status, unread.headers.connection], [413, 'close']);

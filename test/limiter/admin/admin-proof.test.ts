@@ -34,7 +34,7 @@ proof('differs for any other request, address or token', () => {
   assert.not.match(right, /t{8}/);
 });
 
-proof('cannot prove an answer, whose proof covers request, status and body', () => {
+proof('is not valid as the proof of the answer, which covers request, status and body', () => {
   const of = requestProof(TOKEN, REQUEST);
   const right = answerProof(TOKEN, of, 200, '{}');
   for (const other of [

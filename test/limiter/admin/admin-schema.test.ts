@@ -44,7 +44,10 @@ const usage = {
   monthResetAtS: AT_MS / 1_000,
 };
 
-/** Asserts that every field of a view is required, except optional fields. */
+/**
+ * Asserts that a schema accepts a view, refuses another type for each field, and requires each
+ * field that is not in `optional`.
+ */
 function assertExact(schema: z.ZodType, view: object, optional: readonly string[] = []): void {
   assert.equal(schema.parse(view), view);
   for (const name of Object.keys(view)) {
@@ -139,7 +142,7 @@ answers('usage and error answers', () => {
 
 const bodies = suite('the admin port accepts');
 
-bodies('a plan, with limits only if the plan is agreed', () => {
+bodies('a plan, with limits only if the plan is enterprise', () => {
   for (const plan of PLANS) {
     assert.equal(PlanBody.parse({ plan }), { plan });
     assert.equal(AccountBody.parse({ name: 'Zoë', plan }), { name: 'Zoë', plan });

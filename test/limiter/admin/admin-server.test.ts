@@ -41,7 +41,7 @@ lifecycle('can be created, listed, moved to other plans, suspended and resumed',
 });
 
 lifecycle(
-  'returns a new key once, lists the key without the secret, and revokes it at once',
+  'returns a new key once, lists the key without the secret, and revokes the key immediately',
   async () => {
     await using port = await adminUnderTest();
     const keys = `/accounts/${port.fixture.id}/keys`;
@@ -189,7 +189,7 @@ web('is refused if its request has a foreign host name', async () => {
   }
 });
 
-web('is refused for its origin, even if the origin is this machine', async () => {
+web('is refused if its request has an origin, even the origin of this machine', async () => {
   await using port = await adminUnderTest();
   for (const origin of ['https://evil.example', 'null', 'http://localhost:3000']) {
     assert.is((await port.raw('GET', '/accounts', { origin }, '')).status, 403, origin);

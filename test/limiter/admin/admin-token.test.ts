@@ -26,7 +26,9 @@ import { refusalOf } from '#test/support/settled';
 
 const PORT = 8_001;
 
-/** A home folder and a temporary folder for a test, until disposed. */
+/**
+ * Creates a home folder and a temporary folder, and sets HOME and TMPDIR to them until disposed.
+ */
 function ownFolders() {
   const root = mkdtempSync(join(tmpdir(), 'identity-engine-home-'));
   const environment = keptEnvironment();
@@ -47,7 +49,7 @@ function ownFolders() {
 
 const published = suite('the token of an admin port');
 
-published('cannot be guessed, and its id does not reveal it', () => {
+published('cannot be guessed, and its id does not reveal the token', () => {
   const token = newAdminToken();
   assert.match(token, /^[\w-]{43}$/);
   assert.is.not(newAdminToken(), token);
@@ -77,7 +79,7 @@ published('replaces the file of a killed process', async () => {
   assert.is(await findAdminToken(PORT), token);
 });
 
-published("is never written through another user's link", async () => {
+published('is never written through a symbolic link of another user', async () => {
   using folders = ownFolders();
   const [path = ''] = adminTokenPlaces(PORT);
   const other = join(folders.temporary, 'other');

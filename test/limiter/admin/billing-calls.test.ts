@@ -10,7 +10,10 @@ const ACCOUNT = 'Acc0unt00001';
 const BY = { keyId: 'key_1', address: '192.0.2.1', requestId: 'request-1' };
 const CHECKOUT = { by: BY, plan: 'pro', successUrl: 'https://a.example', cancelUrl: 'https://b' };
 
-/** A limiter's billing calls with a fake desk, and the resulting audit lines. */
+/**
+ * The billing calls of a limiter with a fake billing desk. `outcomes` returns the outcomes in the
+ * audit lines, newest first.
+ */
 function openCalls(desk: Partial<BillingDesk> | undefined) {
   const trail = memoryTrail();
   const calls = new AccountCalls(trail, desk as BillingDesk | undefined);
@@ -51,20 +54,23 @@ purchase('also writes an audit line if refused', async () => {
   assert.equal(await outcomes(), ['service_unavailable', 'begun']);
 });
 
-purchase('is refused without a desk, and if it has fields that no edge sends', async () => {
-  const nowhere = openCalls(undefined);
-  const refused = await faultIn(nowhere.ask('billing.checkout', CHECKOUT));
-  assert.is(refused.code, 'billing_provider_not_configured');
-  const { plan: _, ...less } = CHECKOUT;
-  assert.is((await faultIn(nowhere.ask('billing.checkout', less))).code, 'internal');
-  const raw = { rawBody: 'not base64!', signature: '' };
-  assert.is((await faultIn(nowhere.ask('billing.notified', raw))).code, 'internal');
-  assert.equal(await nowhere.outcomes(), []);
-});
+purchase(
+  'is refused without a billing desk, and if its fields differ from those that an edge sends',
+  async () => {
+    const nowhere = openCalls(undefined);
+    const refused = await faultIn(nowhere.ask('billing.checkout', CHECKOUT));
+    assert.is(refused.code, 'billing_provider_not_configured');
+    const { plan: _, ...less } = CHECKOUT;
+    assert.is((await faultIn(nowhere.ask('billing.checkout', less))).code, 'internal');
+    const raw = { rawBody: 'not base64!', signature: '' };
+    assert.is((await faultIn(nowhere.ask('billing.notified', raw))).code, 'internal');
+    assert.equal(await nowhere.outcomes(), []);
+  },
+);
 
 const notification = suite('a notification from an edge');
 
-notification('reaches the desk byte for byte', async () => {
+notification('reaches the billing desk byte for byte', async () => {
   const seen: unknown[] = [];
   const { ask } = openCalls({
     async notified(rawBody, signature) {

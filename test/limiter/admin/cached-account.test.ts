@@ -42,7 +42,7 @@ age('is irrelevant after an invalidation, until the next read', () => {
   assert.is(cached.isStale(at(0), 30_000), false);
 });
 
-age('belongs to an edition, which every announcement and read changes', () => {
+age('comes with an edition number, which changes with each announcement and each read', () => {
   const cached = new CachedAccount(record(custom(1, 1)), at(0));
   const editions = [cached.edition];
   cached.invalidate();
@@ -131,7 +131,7 @@ ring('exclude a disabled key', () => {
   assert.is(keyInRing(held, digestOf('b'))?.scope, 'full');
 });
 
-ring('accept a key with networks only from these, in any address notation', () => {
+ring('accept a key with networks only from these networks, in any address notation', () => {
   const [held] = keyRing([{ ...key('a'), networks: ['10.0.0.0/8', '2001:db8::/32'] }], NOW_MS);
   assert.ok(held);
   for (const inside of ['10.1.2.3', '::ffff:10.1.2.3', '10.1.2.3:80', '2001:db8::1']) {
@@ -164,7 +164,7 @@ ring('lose each key at its expiry', () => {
   assert.equal(digests(2), [digestOf('c')]);
 });
 
-ring('have the earliest expiry of their keys', () => {
+ring('report the earliest expiry among the keys', () => {
   const first = (...keys: ApiKeyRecord[]) => firstExpiryOf(keyRing(keys, NOW_MS));
   assert.is(first(), undefined);
   assert.is(first(key('a')), undefined);
@@ -191,7 +191,10 @@ ring('are compared by whole characters, not only by low bytes', () => {
   }
 });
 
-/** A full key with this id, and the digest of the id. Expires after `leftMs`, if given. */
+/**
+ * A key with scope `full`, the given id, and the digest of the id. The key expires after `leftMs`,
+ * if given.
+ */
 function key(id: string, leftMs?: number): ApiKeyRecord {
   const always = { id, digest: digestOf(id), scope: 'full', createdAtMs: 0 } as const;
   return leftMs === undefined ? always : { ...always, expiresAtMs: NOW_MS + leftMs };

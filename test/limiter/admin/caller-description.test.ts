@@ -42,7 +42,9 @@ described('is missing for a key that is unknown, expired or revoked', () => {
 
 const asked = suite("an admission that requests the caller's description");
 
-/** A limiter for 2 requests a minute, which counts reads of the account. */
+/**
+ * A limiter with a limit of 2 requests per minute. `reads()` returns the number of account reads.
+ */
 async function limiterOfTwo() {
   const accounts = memoryAccountStore(new ManualClock());
   let reads = 0;
