@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { DurableWatermark } from '#limiter/meter/usage';
 
-/** Exceeds all watermarks of these tests. */
+/** A limit above all watermarks of these tests. */
 const LIMIT = 1_000_000;
 
 /** A watermark with this value, set by the record at offset 1. */
@@ -92,11 +92,11 @@ high('if it leaves more than two steps, and can then be lowered', () => {
 
 const step = suite('the step of a watermark');
 
-/** Derives the step from the lowered value: 1¾ steps, rounded up. */
+/** The value to which an unused watermark is lowered: 1¾ steps, rounded up. It reveals the step. */
 const stepsOf = (watermark: DurableWatermark, monotonicMs: number) =>
   watermark.loweredFor(0, monotonicMs);
 
-step('is the use in this or the previous tenth of a second, and at least ten', () => {
+step('is the larger use of this and the previous tenth of a second, and at least ten', () => {
   const watermark = watermarkAt(1_000);
   watermark.noteUse(9, 500);
   assert.is(stepsOf(watermark, 599), 18);

@@ -9,8 +9,9 @@ import { counted, custom, limiterUnderTest } from '#test/limiter/limiter-fixture
 import { type CopyDelays, copyDelays, lossyLink } from '#test/limiter/meter/lossy-link';
 import { pass } from '#test/support/passing';
 
-/** Limits per minute and month that these histories reach. */
+/** Requests per minute in the plan. The histories reach this limit. */
 const REQUESTS = 8;
+/** Cycles per month in the plan. The histories reach this limit. */
 const CYCLES = 20;
 
 /** A call: reserved cycles, cycles used by the engine, and the pause before the call. */
@@ -29,7 +30,7 @@ async function scene(delays: readonly CopyDelays[]) {
   const link = lossyLink(limiter.limiter.client, clock, () => left.shift() ?? [0]);
   const limited = new LimitedKeys(clock, undefined);
   const admission = new Admission(link, clock, edgeMetrics(metrics), limited);
-  /** Answers to callers; granted requests by window end. */
+  /** Counts the answers to callers. `granted` has the number of granted requests by window end. */
   const answered = { executed: 0, unsure: 0, granted: new Map<unknown, number>() };
   let lastCallId = 0;
   const call = async ({ cycles, uses }: Wanted) => {
@@ -107,7 +108,7 @@ link('a call without an answer in 100 ms is refused, and its cycles are refunded
   assert.equal([cyclesUsed, cyclesReserved, requestsInWindow], [0, 0, 1]);
 });
 
-link('an admission that arrives after its refund expires as used', async () => {
+link('the reservation of an admission that arrives after its refund expires as used', async () => {
   const { clock, answered, call, usage } = await scene([[500]]);
   const pending = call({ cycles: 5, uses: 5, pauseMs: 0 });
   await pass(clock, 101, 1);

@@ -10,7 +10,10 @@ import type { ManualClock } from '#test/support/manual-clock';
  */
 export type CopyDelays = readonly number[];
 
-/** Mostly immediate delivery; otherwise delays up to beyond the age of a reservation. */
+/**
+ * Mostly immediate delivery. Otherwise messages are lost, copied or delayed, some for longer than
+ * the lifetime of a reservation.
+ */
 export const copyDelays: fc.Arbitrary<CopyDelays> = fc.oneof(
   { weight: 6, arbitrary: fc.constant([0]) },
   { weight: 1, arbitrary: fc.constant([]) },

@@ -12,7 +12,7 @@ import { turnOfEvents } from '#test/support/settled';
 
 const UNHURRIED = { callId: 0, deadlineAtMs: Number.POSITIVE_INFINITY };
 
-/** A limiter's kind of meters, with stores that record all reads and writes. */
+/** The actor kind of meters. Its stores record all reads and writes in `asked`. */
 function kindUnderTest(isAbsent = false) {
   const clock = new ManualClock();
   const store = memoryMeterStore();
@@ -65,7 +65,7 @@ activation('continues from its head and version', async () => {
   assert.is((await kind.activate('b')).version, 0);
 });
 
-activation('reads nothing more if the account does not exist', async () => {
+activation('reads nothing else if the account does not exist', async () => {
   const { kind, asked } = kindUnderTest(true);
   const { state } = await kind.activate('a');
   assert.equal([asked, kind.isAbsent(state)], [['account a'], true]);
@@ -99,7 +99,7 @@ stored('is restored exactly from the journal, and its size includes reservations
   assert.is(kind.sizeOfRecord(made), 500);
 });
 
-stored('ends with a record of the time of eviction', async () => {
+stored('ends with a record that is made at the eviction', async () => {
   const { kind, clock, turn } = kindUnderTest();
   const { state } = await kind.activate('a');
   const call = admission(1, 5, digestOf('key'), 'full', 'a');
@@ -113,7 +113,7 @@ stored('ends with a record of the time of eviction', async () => {
 
 const asking = suite('a query for usage');
 
-asking('is answered at once, without a durability dependency', async () => {
+asking('is answered immediately, without a durability dependency', async () => {
   const { kind, turn, dependencies } = kindUnderTest();
   const { state } = await kind.activate('a');
   const answer = kind.receive(state, { kind: 'usage', ...UNHURRIED }, turn());

@@ -106,8 +106,8 @@ const attempt = fc.record({
 type Attempt = typeof attempt extends fc.Arbitrary<infer T> ? T : never;
 
 /**
- * An engine that commits one call per id. Settles admitted calls three at a time, in any order, or
- * never. `charged` must never be less than `advanced`.
+ * An engine that executes each call id at most once. It settles admitted calls three at a time, in
+ * any order, or never. The charged cycles must never be less than the advanced cycles.
  */
 function engineUnderTest() {
   const limiter = meterUnderTest(custom(1e6, 50));

@@ -7,7 +7,7 @@ const FEBRUARY_MS = Date.UTC(2026, 1, 1);
 
 const head = suite('the newest record of a meter');
 
-head('is kept until it or a newer record is stored', () => {
+head('is kept until this record is stored, even if an older record was stored', () => {
   const { admit, meter, journal } = meterUnderTest(custom(1_000, 1_000));
   assert.is(meter.head, undefined);
   admit(1);
@@ -77,15 +77,18 @@ closing('lowers both watermarks, so that the next grant needs a new record', () 
   assert.ok((journal.head?.windowWatermark ?? 0) >= 2);
 });
 
-closing('follows a lowering record, because that record is incomplete', () => {
-  const { admit, settle, close, clock, journal } = meterUnderTest(custom(1_000, 1_000));
-  admit(1, 100);
-  clock.advance(250);
-  settle(1, 1);
-  assert.is(journal.heads.length, 2);
-  close();
-  assert.equal([journal.heads.length, journal.head?.monthWatermark], [3, 1]);
-});
+closing(
+  'is also made after a record that lowers a watermark, because the latter is incomplete',
+  () => {
+    const { admit, settle, close, clock, journal } = meterUnderTest(custom(1_000, 1_000));
+    admit(1, 100);
+    clock.advance(250);
+    settle(1, 1);
+    assert.is(journal.heads.length, 2);
+    close();
+    assert.equal([journal.heads.length, journal.head?.monthWatermark], [3, 1]);
+  },
+);
 
 closing('belongs to the month that has started meanwhile', () => {
   const { admit, settle, close, clock, journal } = meterUnderTest(custom(1_000, 1_000));
@@ -99,17 +102,20 @@ closing('belongs to the month that has started meanwhile', () => {
   assert.equal([windowWatermark, windowEndsAtMs], [0, 0]);
 });
 
-closing('is followed by another if one of its reservations expires here', () => {
-  const { admit, close, clock, meter, now, journal } = meterUnderTest(custom(1_000, 1_000));
-  admit(1, 5);
-  close();
-  assert.is(journal.head?.reservations.length, 1);
-  clock.advance(60_000);
-  meter.usage(now());
-  close();
-  const { monthWatermark, cyclesUsed, cyclesExpired, reservations } = journal.head ?? {};
-  assert.equal([monthWatermark, cyclesUsed, cyclesExpired, reservations], [5, 5, 5, []]);
-});
+closing(
+  'is followed by another closing record if a reservation expires in the same activation',
+  () => {
+    const { admit, close, clock, meter, now, journal } = meterUnderTest(custom(1_000, 1_000));
+    admit(1, 5);
+    close();
+    assert.is(journal.head?.reservations.length, 1);
+    clock.advance(60_000);
+    meter.usage(now());
+    close();
+    const { monthWatermark, cyclesUsed, cyclesExpired, reservations } = journal.head ?? {};
+    assert.equal([monthWatermark, cyclesUsed, cyclesExpired, reservations], [5, 5, 5, []]);
+  },
+);
 
 const dependency = suite('an answer');
 
@@ -139,7 +145,7 @@ dependency('without cycles depends only on the window', () => {
   assert.is(dependsOn(), 1);
 });
 
-dependency('that refuses cycles raises no watermark for the cycles', () => {
+dependency('that refuses cycles does not raise the watermark of the month', () => {
   const { admit, journal } = meterUnderTest(custom(1_000, 20));
   admit(1, 1);
   assert.is(admit(2, 20).verdict, 'quota_exceeded');
@@ -149,15 +155,18 @@ dependency('that refuses cycles raises no watermark for the cycles', () => {
   );
 });
 
-dependency('without cycles does not raise the month, even with a low watermark', () => {
-  const { admit, refresh, journal } = meterUnderTest(custom(1_000, 100));
-  admit(1, 98);
-  assert.is(journal.head?.monthWatermark, 100);
-  refresh(record(custom(1_000, 1_000)));
-  const before = journal.heads.length;
-  admit(2, 0);
-  assert.is(journal.heads.length, before);
-});
+dependency(
+  'without cycles does not raise the watermark of the month, even if this watermark is low',
+  () => {
+    const { admit, refresh, journal } = meterUnderTest(custom(1_000, 100));
+    admit(1, 98);
+    assert.is(journal.head?.monthWatermark, 100);
+    refresh(record(custom(1_000, 1_000)));
+    const before = journal.heads.length;
+    admit(2, 0);
+    assert.is(journal.heads.length, before);
+  },
+);
 
 dependency('after a lowered watermark grants only what a new record allows', () => {
   const { admit, settle, clock, journal, dependsOn } = meterUnderTest(custom(1_000, 1_000));

@@ -184,7 +184,10 @@ export class MeterSimulation {
     this.#answer();
   }
 
-  /** Stores some of the appends in flight, without answers. */
+  /**
+   * Crashes the node. The first `appended` appends in flight become durable, but their answers are
+   * lost.
+   */
   #crash(appended: number): void {
     const { journal } = this.#now;
     journal.durable = Math.min(journal.heads.length, journal.durable + appended);

@@ -76,9 +76,9 @@ minute('counts a call that the quota refuses, and a call without cycles', () => 
 
 minute('counts each retry of a call, even with an open reservation', () => {
   const { admit } = meterUnderTest(custom(3, 100));
-  const tries = [admit(1), admit(1), admit(1), admit(1)];
+  const attempts = [admit(1), admit(1), admit(1), admit(1)];
   assert.equal(
-    tries.map(({ verdict }) => verdict),
+    attempts.map(({ verdict }) => verdict),
     ['admitted', 'admitted', 'admitted', 'rate_limited'],
   );
 });
@@ -144,7 +144,7 @@ month('reserves again when a call of the previous month is retried', () => {
   assert.is(settle(1, 0).allowance?.cyclesRemaining, 10);
 });
 
-month('does not return if the wall clock steps back over its end', () => {
+month('does not start again if the wall clock steps back over its end', () => {
   const { admit, settle, clock } = meterUnderTest(custom(100, 10));
   clock.advance(Date.UTC(2026, 1, 1) - clock.wallMs());
   admit(1, 10);
@@ -157,7 +157,7 @@ month('does not return if the wall clock steps back over its end', () => {
 
 const change = suite('when an account changes');
 
-change('a smaller plan takes effect at once, and no count becomes negative', () => {
+change('a smaller plan takes effect immediately, and no count becomes negative', () => {
   const { admit, refresh } = meterUnderTest(custom(10, 100));
   for (let id = 1; id <= 5; id += 1) admit(id, 10);
   refresh(record(custom(3, 20)));
@@ -167,7 +167,7 @@ change('a smaller plan takes effect at once, and no count becomes negative', () 
   assert.equal([allowance?.cyclesPerMonth, allowance?.cyclesRemaining], [20, 0]);
 });
 
-change('a larger plan takes effect at once, and used amounts remain', () => {
+change('a larger plan takes effect immediately, and used amounts remain', () => {
   const { admit, refresh } = meterUnderTest(custom(2, 10));
   admit(1, 10);
   assert.is(admit(2).verdict, 'quota_exceeded');
@@ -253,7 +253,7 @@ key('with scope read is refused for writes, at the cost of a request', () => {
   assert.is(ask('full').verdict, 'rate_limited', 'refusals count towards the rate limit');
 });
 
-key("with scope read is refused for its scope before the account's suspension", () => {
+key('with scope read is refused because of its scope, even if the account is suspended', () => {
   const { meter, turn, refresh } = meterUnderTest(custom(3, 10));
   const { account, keys } = record(custom(3, 10), { status: 'suspended' });
   refresh({ account, keys: keys.map((one) => ({ ...one, scope: 'read' as const })) });
@@ -263,7 +263,7 @@ key("with scope read is refused for its scope before the account's suspension", 
   assert.is(ask('read').verdict, 'account_suspended');
 });
 
-key('with networks is admitted only from these; refusals cost a request', () => {
+key('with networks is admitted only from these networks, and refusals cost a request', () => {
   const { meter, turn, refresh } = meterUnderTest(custom(3, 10));
   const { account, keys } = record(custom(3, 10), { status: 'suspended' });
   const bound = keys.map((one) => ({ ...one, scope: 'read' as const, networks: ['10.0.0.0/8'] }));

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Minute } from '#limiter/meter/meter';
 
-/** A whole second. */
+/** Start of each test, at a whole second. */
 const START_MS = Date.UTC(2026, 0, 15, 12);
 
 /** The time `ms` milliseconds after the start, by both clocks. */
@@ -86,7 +86,7 @@ restored('changes nothing after its recorded end', () => {
   assert.equal([minute.isOpen(at(0)), minute.isOpen(at(1))], [true, false]);
 });
 
-restored('lasts at most 60 s, whatever the other clock showed', () => {
+restored('lasts at most 60 s, whatever the clock of the earlier owner showed', () => {
   const minute = new Minute();
   minute.restore(recorded(START_MS + 3_600_000), at(0));
   assert.is(minute.resetAtS(at(0)), resetS(60_000));

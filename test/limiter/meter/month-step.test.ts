@@ -18,7 +18,7 @@ step('starts the first month, the next month, or skips months', () => {
   assert.is(monthStepOf(FEBRUARY_MS, MARCH_MS), 'later');
 });
 
-step('needs a clock that is not wrong, and agreement to skip months', () => {
+step('needs a clock that does not deviate, and an agreed clock to skip months', () => {
   const allowed = (verdict: ClockVerdict) =>
     (['first', 'next', 'later'] as const).map((each) => mayTurnMonth(each, verdict));
   assert.equal(allowed('agreed'), [true, true, true]);
@@ -78,13 +78,13 @@ function poisoned() {
   return scene;
 }
 
-reset('stays there without a reset', () => {
+reset('stays in 2036 without a reset', () => {
   const { meter: counted, now, admit } = poisoned();
   admit(3, 1);
   assert.is(counted.usage(now())?.monthResetAtS, Date.UTC(2036, 5, 1) / 1_000);
 });
 
-reset('is reset by an operator to the present month, without usage, durably', () => {
+reset('is moved durably to the present month, without usage, by a reset of an operator', () => {
   const { meter: counted, now, turn, next } = poisoned();
   counted.resetMonth(turn());
   for (const each of [counted.usage(now()), next().meter.usage(now())]) {

@@ -3,8 +3,9 @@ import * as assert from 'uvu/assert';
 import { LimiterCluster } from '#test/limiter/limiter-cluster';
 import { custom } from '#test/limiter/limiter-fixture';
 
-/** End of the month, during a load of 100 calls per second. */
+/** End of the month in this test. */
 const MONTH_END_MS = Date.UTC(2026, 1, 1);
+/** Time between two calls. */
 const PERIOD_MS = 10;
 
 /** Monthly quota, which both months use up. */

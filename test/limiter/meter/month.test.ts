@@ -19,7 +19,7 @@ function monthUnderTest(earlier?: ReturnType<typeof meterUnderTest>) {
         lost: usage?.cyclesLost,
       };
     },
-    /** Moves to `leftMs` before the month's end; negative: after the end. */
+    /** Advances the clock to `leftMs` before the end of the month (negative: after the end). */
     toEnd: (leftMs: number) => clock.advance(FEBRUARY_MS - leftMs - clock.wallMs()),
   };
 }
@@ -58,9 +58,9 @@ turn('during a takeover causes no loss in the new month', () => {
   assert.equal(losses, []);
 });
 
-const shared = suite('a reservation shared by several tries');
+const shared = suite('a reservation shared by several attempts');
 
-shared('expires with the cycles that no try used', () => {
+shared('expires with the cycles that no attempt used', () => {
   const { admit, settle, cycles, clock, losses } = monthUnderTest();
   admit(1, 5);
   admit(1, 5);
@@ -99,7 +99,7 @@ handoff("has the previous month's reservations, but does not count them", () => 
   assert.equal(losses, []);
 });
 
-handoff('expires its reservations no earlier, even with clocks that differ', () => {
+handoff('lets reservations expire no earlier, even if the clocks of the owners differ', () => {
   const first = meterUnderTest(custom(1_000, 1_000));
   first.admit(1, 5);
   first.clock.stepWall(0.4);
@@ -112,20 +112,23 @@ handoff('expires its reservations no earlier, even with clocks that differ', () 
   assert.is(cycles().reserved, 0);
 });
 
-handoff('is recorded again after a settlement with usage, but not without usage', () => {
-  const { admit, settle, close, journal } = monthUnderTest();
-  admit(1, 4);
-  admit(1, 4);
-  close();
-  const recorded = journal.heads.length;
-  settle(2, 0);
-  close();
-  assert.is(journal.heads.length, recorded);
-  settle(1, 3);
-  close();
-  assert.is(journal.heads.length, recorded + 1);
-  const [open] = journal.head?.reservations ?? [];
-  assert.equal([open?.used, open?.callsOpen, open?.cycles], [3, 1, 4]);
-});
+handoff(
+  'is recorded again after a settlement with usage, but not after a settlement without usage',
+  () => {
+    const { admit, settle, close, journal } = monthUnderTest();
+    admit(1, 4);
+    admit(1, 4);
+    close();
+    const recorded = journal.heads.length;
+    settle(2, 0);
+    close();
+    assert.is(journal.heads.length, recorded);
+    settle(1, 3);
+    close();
+    assert.is(journal.heads.length, recorded + 1);
+    const [open] = journal.head?.reservations ?? [];
+    assert.equal([open?.used, open?.callsOpen, open?.cycles], [3, 1, 4]);
+  },
+);
 
 for (const each of [turn, shared, handoff]) each.run();

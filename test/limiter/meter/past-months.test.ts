@@ -78,7 +78,7 @@ turn('is the same for the next owner, whether or not a record contains it', () =
   }
 });
 
-turn('has all cycles that its records allowed after a crash', () => {
+turn('has, after a crash, all cycles that its records allowed', () => {
   const account = meterInJanuary();
   account.spend(7);
   account.now.clock.advance(20 * DAY_MS);
@@ -89,7 +89,7 @@ turn('has all cycles that its records allowed after a crash', () => {
   assert.is(cyclesUsed, 0);
 });
 
-turn('is stored with its head, and then omitted from later records', async () => {
+turn('is stored with the head of the meter, and then omitted from later records', async () => {
   const account = meterInJanuary();
   const store = memoryMeterStore();
   const kind = new MeterKind({

@@ -20,25 +20,25 @@ reservation('never refunds or charges more than it reserved', () => {
   assert.is(settle(1, 9).allowance?.cyclesRemaining, 5);
 });
 
-reservation('is shared by all tries of its call', () => {
+reservation('is shared by all attempts of its call', () => {
   const { admit, settle } = meterUnderTest(custom(100, 10));
   admit(1, 4);
   const again = admit(1, 4);
   assert.is(again.verdict, 'admitted');
   assert.is(again.allowance?.cyclesRemaining, 6);
   settle(1, 0);
-  assert.is(settle(1, 0).allowance?.cyclesRemaining, 10, 'both tries used nothing');
+  assert.is(settle(1, 0).allowance?.cyclesRemaining, 10, 'both attempts used nothing');
 });
 
-reservation('is not refunded by one try while another may use it', () => {
+reservation('is not refunded by one attempt while another attempt may use it', () => {
   const { admit, settle } = meterUnderTest(custom(100, 10));
   admit(1, 4);
   admit(1, 4);
-  assert.is(settle(1, 0).allowance?.cyclesRemaining, 6, 'the refused try');
-  assert.is(settle(1, 4).allowance?.cyclesRemaining, 6, 'the committed try');
+  assert.is(settle(1, 0).allowance?.cyclesRemaining, 6, 'the refused attempt');
+  assert.is(settle(1, 4).allowance?.cyclesRemaining, 6, 'the committed attempt');
 });
 
-reservation('is charged once for two tries, whichever is settled first', () => {
+reservation('is charged once for two attempts, whichever is settled first', () => {
   const { admit, settle } = meterUnderTest(custom(100, 10));
   admit(1, 4);
   admit(1, 4);
@@ -83,7 +83,7 @@ reservation('keeps its tag after a handoff', () => {
   assert.is(settle(1, 0, 4_711).allowance?.cyclesRemaining, 1_000);
 });
 
-reservation('grows for a try that needs more, if the quota allows', () => {
+reservation('grows for an attempt that needs more, if the quota allows', () => {
   const { admit, settle } = meterUnderTest(custom(100, 10));
   admit(1, 1);
   assert.is(admit(1, 11).verdict, 'quota_exceeded');
@@ -92,7 +92,7 @@ reservation('grows for a try that needs more, if the quota allows', () => {
   assert.is(settle(1, 8).allowance?.cyclesRemaining, 2);
 });
 
-reservation('is not refunded by a try without cycles', () => {
+reservation('is not refunded by an attempt without cycles', () => {
   const { admit, settle } = meterUnderTest(custom(100, 10));
   admit(1, 4);
   admit(1, 0);
@@ -112,7 +112,7 @@ reservation('that restarts in the next month has no usage of the previous month'
   assert.equal([usage?.cyclesUsed, usage?.cyclesReserved], [0, 0]);
 });
 
-reservation('counts as used if not settled within 60 s', () => {
+reservation('is charged as used if it is not settled within 60 s', () => {
   const { admit, settle, clock, meter, now, expired } = meterUnderTest(custom(100, 10));
   admit(1, 4);
   clock.advance(59_999);
@@ -158,7 +158,7 @@ reservation('expires at its own time, independent of others', () => {
   }
 });
 
-reservation("moves to the account's next owner if it is one of the newest, oldest first", () => {
+reservation("moves to the account's next owner if it is one of the newest, in order of age", () => {
   const { admit, clock, meter, now } = meterUnderTest(custom(1_000_000, 1_000_000));
   const admitAt = (stepMs: number, ...ids: number[]) => {
     clock.advance(stepMs);
@@ -174,7 +174,7 @@ reservation("moves to the account's next owner if it is one of the newest, oldes
   assert.equal(new Set(ids), new Set([9, ...others, 8]));
 });
 
-reservation('that has expired is replaced by a new reservation at the next try', () => {
+reservation('that has expired is replaced by a new reservation at the next attempt', () => {
   const { admit, settle, clock } = meterUnderTest(custom(100, 10));
   admit(1, 4);
   clock.advance(60_000);
