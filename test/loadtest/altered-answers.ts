@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Decides how the proxy alters an answer; may change `headers` in place. */
+/** Decides how the proxy alters an answer. May also change `headers` in place. */
 export type Alter = (answer: {
   readonly path: string;
   /** Ordinal of the answer, from 1. */

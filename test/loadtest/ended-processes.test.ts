@@ -57,7 +57,10 @@ for (const [title, looks, killed, ended] of [
   });
 }
 
-/** Fake k6: kills the process KILLED, if set, and ends after AWAITED has ended. */
+/**
+ * Fake k6: kills the process KILLED, if set, and ends after the processes KILLED and AWAITED have
+ * ended.
+ */
 const K6 = `#!/bin/sh
 echo 'load: begins'
 if [ -n "$KILLED" ]; then kill -9 "$KILLED"; fi
@@ -71,7 +74,8 @@ echo 'load: ends'
 type Ends = { readonly killed?: string; readonly awaited?: string };
 
 /**
- * Sends a load with profile `name` while `killed` and `awaited`, two of three fake engines, end.
+ * Sends a load with profile `name` to a cluster of three fake engines. The engines `killed` and
+ * `awaited` end during the load.
  */
 async function sentLoad(name: ProfileName, { killed = '', awaited = '' }: Ends) {
   using folder = mkdtempDisposableSync(join(tmpdir(), 'identity-engine-ended-'));

@@ -66,7 +66,7 @@ slopes('is judged after half an hour, even if the last reading is seconds early'
   );
 });
 
-slopes('is judged after 90 minutes if stepped', () => {
+slopes('is judged only after 90 minutes if it changes in steps', () => {
   const stepped = (seconds: number) =>
     readings((part) => 100 + 50 * part, seconds).map(({ second, values }) => {
       return { second, values: new Map(), stepped: values };

@@ -32,7 +32,7 @@ heap('consists of young and live bytes', async () => {
   assert.ok(before.young >= MIB && after.young < 200 * MIB, `${after.young}`);
 });
 
-heap('is undefined if the metrics lack it or the process has ended', async () => {
+heap('is undefined if the metrics have no heap usage or the process has ended', async () => {
   using served = await servingText(async () => '# HELP some_other_total Others.\n');
   assert.is(await v8HeapOf(served.port), undefined);
   served[Symbol.dispose]();

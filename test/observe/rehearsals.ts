@@ -23,7 +23,7 @@ const BETWEEN_KILLS_MS = 15_000;
 /** Alternating pause and work times of a slowed Cassandra, in milliseconds. */
 const PULSE_MS = { pause: 700, work: 30 } as const;
 
-/** Heartbeat subjects of engines and limiters. */
+/** Heartbeat subjects of engines and limiters, on which a stranger publishes. */
 const STRANGE_SUBJECTS = (['engine', 'limiter'] as const).map((service) =>
   heartbeatSubject('identity-engine', service),
 );
@@ -86,12 +86,12 @@ export const REHEARSALS: readonly Rehearsal[] = [
     fault: 'all limiters are paused',
     provoke: async (cluster) => paused(cluster, cluster.namesOf('limiter')),
   },
-  // Comes before faults that slow all nodes, because they also raise this alert.
+  // Comes before faults that slow all nodes, because those faults also raise this alert.
   {
     alerts: ['StoreServerSlow'],
     fault: 'one of three Cassandra nodes is paused most of the time',
     cassandraNodes: 3,
-    // A node that is paused all the time would count as dead and receive no requests.
+    // Cassandra regards a node that is paused all the time as down and sends it no requests.
     provoke: async (cluster) => pulsed(cluster, cluster.namesOf('cassandra').slice(0, 1)),
   },
   {
@@ -268,7 +268,9 @@ async function pulseCassandra(
   };
 }
 
-/** Pauses processes most of the time, all at the same times. Returns a function to end this. */
+/**
+ * Pauses the named processes together, most of the time. Returns a function that ends the pauses.
+ */
 function pulsed(cluster: WatchedCluster, names: readonly string[]): () => Promise<void> {
   let isOver = false;
   const pulses = async (): Promise<void> => {

@@ -16,7 +16,7 @@ import { type WatchedCluster, watchedCluster } from '#test/observe/watched-clust
 
 /** Maximum time in ms from a fault to its alert in Alertmanager. Source: the project's targets. */
 const SEEN_MS_MAX = 120_000;
-const ASK_EVERY_MS = 500;
+const POLL_EVERY_MS = 500;
 
 /** Maximum time until calls succeed again, in milliseconds. */
 const SERVED_MS_MAX = 90_000;
@@ -55,7 +55,7 @@ async function rehearse({ alerts, fault, provoke }: Rehearsal, load: LightLoad):
       found.set(alert, performance.now() - startedMs);
       console.log(`  ${alert} after ${((found.get(alert) ?? 0) / 1_000).toFixed(0)} s`);
     }
-    await sleep(ASK_EVERY_MS);
+    await sleep(POLL_EVERY_MS);
   }
   const others = (await cluster.firing()).filter((name) => !alerts.includes(name));
   if (others.length > 0) console.log(`  other alerts: ${others.join(', ')}`);
@@ -65,7 +65,7 @@ async function rehearse({ alerts, fault, provoke }: Rehearsal, load: LightLoad):
   return alerts.map((alert) => ({ alert, fault, seenMs: found.get(alert) }));
 }
 
-/** Resolves when ten calls in a row have succeeded and every shard has an owner. */
+/** Resolves after ten consecutive calls have succeeded while every shard had an owner. */
 async function untilServed({ query }: WatchedCluster, load: LightLoad): Promise<void> {
   const endMs = performance.now() + SERVED_MS_MAX;
   for (let good = 0; good < 10; ) {
@@ -73,6 +73,6 @@ async function untilServed({ query }: WatchedCluster, load: LightLoad): Promise<
     const { status } = await load.call('GET', '/instances?limit=1');
     const [missing] = await query('sum(max by (service) (cluster_shards)) - sum(shards_owned)');
     good = status === 200 && missing?.value[1] === '0' ? good + 1 : 0;
-    await sleep(ASK_EVERY_MS);
+    await sleep(POLL_EVERY_MS);
   }
 }

@@ -7,7 +7,7 @@ import { custom } from '#test/limiter/limiter-fixture';
 
 const HOUR_MS = 3_600_000;
 
-/** Requests per minute of the account, all made before the clock steps. */
+/** Requests per minute of the account. All of these requests are made before the clock steps. */
 const REQUESTS = 50;
 
 /** Maximum time after the step until every call gets an answer, in milliseconds. */
@@ -50,12 +50,12 @@ for (const stepMs of [HOUR_MS, -HOUR_MS]) {
   });
 }
 
-/** Clock error, as after a lost battery or with a wrong time server. */
+/** Clock error in milliseconds, as after a battery failure or with a wrong time server. */
 const TO_2036_MS = 10 * 365 * 24 * HOUR_MS;
 
 const jumped = suite('when the clock of one of three limiters jumps to 2036');
 
-jumped('no month starts, its accounts move away, and return after the correction', async () => {
+jumped('no month starts, and the limiter owns no shards until its clock is corrected', async () => {
   const cluster = new LimiterCluster();
   const names = ['a', 'b', 'c'];
   const nodes = new Map<string, LimiterNode>();
@@ -87,7 +87,7 @@ jumped('no month starts, its accounts move away, and return after the correction
   assert.equal(cluster.bugs, []);
 });
 
-/** Clock error that reaches the next month. */
+/** Clock error in milliseconds that reaches the next month. */
 const DAYS_20_MS = 20 * 24 * HOUR_MS;
 
 const sharesOf = (...nodes: LimiterNode[]): number =>
@@ -184,19 +184,22 @@ for (const names of [['a'], ['a', 'b']]) {
     assert.equal(cluster.bugs, []);
   });
 
-  alone(`${size}, no month starts if the store contradicts their clock`, async () => {
-    const { cluster, admit, usage } = await smallOf(...names);
-    const { monthResetAtS } = await usage();
-    cluster.clock.stepWall(TO_2036_MS);
-    cluster.serverAheadMs = -TO_2036_MS;
-    await cluster.live(15_000);
-    assert.is(await admit(2, 10), 'quota_exceeded');
-    assert.is((await usage()).monthResetAtS, monthResetAtS);
-    cluster.clock.stepWall(-TO_2036_MS);
-    cluster.serverAheadMs = 0;
-    await cluster.live(15_000);
-    assert.is(await admit(3, 6), 'admitted', 'the rest of the month remains usable');
-  });
+  alone(
+    `${size}, no month starts if the clock of the store contradicts the clock of the limiters`,
+    async () => {
+      const { cluster, admit, usage } = await smallOf(...names);
+      const { monthResetAtS } = await usage();
+      cluster.clock.stepWall(TO_2036_MS);
+      cluster.serverAheadMs = -TO_2036_MS;
+      await cluster.live(15_000);
+      assert.is(await admit(2, 10), 'quota_exceeded');
+      assert.is((await usage()).monthResetAtS, monthResetAtS);
+      cluster.clock.stepWall(-TO_2036_MS);
+      cluster.serverAheadMs = 0;
+      await cluster.live(15_000);
+      assert.is(await admit(3, 6), 'admitted', 'the rest of the month remains usable');
+    },
+  );
 }
 
 for (const each of [stepped, jumped, wrong, alone]) each.run();

@@ -19,7 +19,7 @@ const newMeter = () => meterUnderTest(custom(PLAN, 1_000));
 
 const held = suite('a meter that cannot record');
 
-held('grants reads at once, up to its share of each window', () => {
+held('grants reads immediately, up to the unrecorded share of each window', () => {
   const { log, read, dependsOn, journal, clock } = newMeter();
   log.isHeldUp = true;
   for (let window = 0; window < 3; window += 1) {
@@ -79,7 +79,7 @@ after('continue with the recorded amount plus the share', () => {
   assert.is(second.read(2).allowance?.requestsRemaining, PLAN - watermark - SHARE - 1);
 });
 
-after('grant nothing more if both together reach the plan', () => {
+after('grant nothing more if the recorded amount and the share together reach the plan', () => {
   const first = newMeter();
   for (let at = 1; at <= 80; at += 1) first.read(at);
   const second = first.next(undefined, true);
@@ -95,7 +95,7 @@ after('count the share once, even after several crashes in a minute', () => {
     meter.read(crash * 10);
   }
   const requests = meter.meter.usage(meter.now())?.requestsInWindow ?? PLAN;
-  // Each crash also costs the distance to its watermark.
+  // Each crash also counts all requests up to the watermark as used.
   assert.ok(requests < PLAN, `${requests} requests`);
   assert.is(meter.journal.head?.unrecorded, SHARE);
 });
@@ -106,7 +106,7 @@ after('leave no share for grants without a record', () => {
   assert.throws(() => read(1), isUnavailable);
 });
 
-const flag = suite('the dirty flag of a file');
+const flag = suite('the dirty flag in a file');
 
 /** A flag in memory. */
 function newFlag() {
@@ -157,16 +157,19 @@ flag('stays set for a minute after a crash or a grant', async () => {
   assert.not(store.flag.isSet);
 });
 
-flag('prevents grants if it cannot be set, and earlier grants count as unknown', async () => {
-  const [clock, store] = [new ManualClock(), newFlag()];
-  store.flag.isWritable = false;
-  const reads = await beginUnrecorded(store, clock);
-  reads.recordTo({ isHeldUp: true }, clock.monotonicMs());
-  assert.not(reads.grant(admission(1, 0, undefined, 'read'), 0, LIMITS, instantOf(clock)));
-  assert.is(reads.forgotten(LIMITS, instantOf(clock)), SHARE);
-  clock.advance(WINDOW_MS);
-  await endUnrecorded(reads, store, clock);
-});
+flag(
+  'prevents grants if it cannot be set, and the share is counted for unknown earlier grants',
+  async () => {
+    const [clock, store] = [new ManualClock(), newFlag()];
+    store.flag.isWritable = false;
+    const reads = await beginUnrecorded(store, clock);
+    reads.recordTo({ isHeldUp: true }, clock.monotonicMs());
+    assert.not(reads.grant(admission(1, 0, undefined, 'read'), 0, LIMITS, instantOf(clock)));
+    assert.is(reads.forgotten(LIMITS, instantOf(clock)), SHARE);
+    clock.advance(WINDOW_MS);
+    await endUnrecorded(reads, store, clock);
+  },
+);
 
 flag('is not needed for another incarnation in the same process', async () => {
   const clock = new ManualClock();

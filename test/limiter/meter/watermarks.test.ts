@@ -49,7 +49,7 @@ ahead('is also awaited by a retry during the raise', () => {
   admit(2);
   assert.is(dependsOn(), 2);
   admit(2);
-  assert.is(dependsOn(), 2, 'the first try may have failed during the raise');
+  assert.is(dependsOn(), 2, 'the first attempt may have failed during the raise');
 });
 
 ahead('is never above the limit, and needs no more records at the limit', () => {
@@ -60,7 +60,7 @@ ahead('is never above the limit, and needs no more records at the limit', () => 
   assert.ok(journal.heads.length <= 3, `${journal.heads.length}`);
 });
 
-ahead('is raised by the need of a single call, if larger', () => {
+ahead('is raised by twice the need of a call that needs more than a usual raise', () => {
   const { admit, journal } = meterUnderTest(custom(1_000, 1_000));
   admit(1, 100);
   assert.is(journal.heads.at(-1)?.monthWatermark, 200);
@@ -133,7 +133,7 @@ ahead('is not raised for a call without cycles', () => {
 
 const crash = suite('after a crash');
 
-crash('both watermarks count as used, and the possible loss is reported', () => {
+crash('both watermarks are counted as used, and the possible loss is reported', () => {
   const first = meterUnderTest(custom(100, 100));
   for (let call = 1; call <= 3; call += 1) {
     first.admit(call);
@@ -161,7 +161,7 @@ crash('losses above a thousandth of the monthly quota are reported once', () => 
   assert.equal(heavyOf(1_000_000), [0, 0]);
 });
 
-crash('a raise that was not durable has no grants', () => {
+crash('no grant has used a raise that was not durable', () => {
   const first = meterUnderTest(custom(100, 100));
   for (let call = 1; call <= 6; call += 1) first.admit(call);
   first.journal.durable = 1;
@@ -214,7 +214,7 @@ crash('grants of the new month inside an old window are not repeated', () => {
   assert.is(allowance?.monthResetAtS, Date.UTC(2026, 2, 1) / 1_000);
 });
 
-crash('the month does not return if a clock is behind', () => {
+crash('the previous month does not start again if a clock is behind', () => {
   const first = meterUnderTest(custom(100, 30));
   first.clock.advance(Date.UTC(2026, 1, 1) - first.clock.wallMs());
   first.admit(1, 30);
