@@ -21,7 +21,7 @@ import { DRIFT_EVENTS, OBSERVATIONS, type RowReading, unpacked } from '#storage/
 import { thrownBy } from '#test/grpc/codec-crossing';
 import { SOURCING } from '#test/release/sample-instances';
 
-/** Store key, which decoding the stored bytes needs. */
+/** Store key of some bytes. Decoding the bytes may need values from the key. */
 export type FixtureKey = Readonly<Record<string, string | number>>;
 
 /** Secret that signs the messages of the fixtures. */

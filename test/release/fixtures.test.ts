@@ -15,8 +15,9 @@ import { replayed, sampleInstances } from '#test/release/sample-instances';
 import { sampleMeters } from '#test/release/sample-meters';
 
 /**
- * First value of `then` that `now` lacks or changes, in words with its path. Undefined if `now` has
- * all values. Additional values are allowed, because later versions may add fields.
+ * Describes the first value of `then` that is missing or different in `now`, with its path.
+ * Undefined if `now` has all values. Additional values are allowed, because later versions may add
+ * fields.
  */
 function lossIn(then: unknown, now: unknown, path = ''): string | undefined {
   if (typeof then !== 'object' || then === null) {
@@ -34,7 +35,7 @@ function lossIn(then: unknown, now: unknown, path = ''): string | undefined {
   return undefined;
 }
 
-/** Current bytes of a kind. */
+/** Bytes of a kind as the current program writes them. */
 const bytesOf = (kind: string) =>
   presentFixtures()[kind]?.map(({ bytes }) => Buffer.from(bytes)) ?? [];
 

@@ -6,7 +6,7 @@ import type { Chunk } from '#storage/ports/instances';
 import { DRIFT_EVENTS, OBSERVATIONS, type RowReading } from '#storage/ports/rows';
 import { sampleInstances } from '#test/release/sample-instances';
 
-/** Sample rows per table, few because a drift row is long. */
+/** Number of sample rows per table. The number is small because a drift row is long. */
 const ROWS = 1;
 
 const ACCOUNT: Account = {

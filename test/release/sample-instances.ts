@@ -87,7 +87,10 @@ function eventfulLife(): readonly (readonly [InstanceChange, AnswerKey?])[] {
   ];
 }
 
-/** Runs a life. `models` is the model of each event; the last applies to all further events. */
+/**
+ * Applies the events of `life` to a new instance. `models` has the model version of each event. The
+ * last version also applies to all further events.
+ */
 function sampleOf(
   instanceId: string,
   life: readonly (readonly [InstanceChange, AnswerKey?])[],

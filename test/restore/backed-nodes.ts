@@ -23,7 +23,10 @@ const SEGMENTS = { commitlog_segment_size: '2MiB' };
 
 const SCRIPT_MS_MAX = 60_000;
 
-/** Wait for writes in flight, in milliseconds: above Cassandra's `write_request_timeout` of 2 s. */
+/**
+ * Time to wait for writes in flight, in milliseconds. It exceeds Cassandra's
+ * `write_request_timeout` of 2 s.
+ */
 const QUIET_MS = 5_000;
 
 /** Port offsets for CQL and storage, as in a local cluster with its own Cassandra. */
@@ -51,7 +54,10 @@ export type BackedNodes = AsyncDisposable & {
   readonly ended: () => Promise<unknown>;
 };
 
-/** Folders of a node. `life` counts restores: each has its own data and archive. */
+/**
+ * Folders of a node. `life` is 1 before the restore and 2 afterwards. Each life has its own data
+ * and archive.
+ */
 export function foldersOf({ folder }: Pick<Place, 'folder'>, life: number, node: number) {
   const server = join(folder, `cassandra${node}-${life}`);
   return {
@@ -164,7 +170,10 @@ function hostOf(number: number): string {
   return `127.0.0.${number}`;
 }
 
-/** Runs a script of `deploy/backup`, as an operator does. Rejects with its last line. */
+/**
+ * Runs a script of `deploy/backup`, as an operator does. If the script fails, rejects with the last
+ * line of its output.
+ */
 export async function runScript(name: string, ...args: readonly string[]): Promise<string> {
   const script = join('deploy/backup', name);
   const { isOk, output } = await runProgram({

@@ -9,7 +9,7 @@ export type Recorded = {
   acknowledged: number;
 };
 
-/** Counts of all instances at a moment. */
+/** Counts of all instances at one point in time. */
 export type Counts = ReadonlyMap<string, Omit<Recorded, 'id'>>;
 
 /** Pause of a refused caller, in milliseconds. */

@@ -53,7 +53,7 @@ restored('has heads that follow from their histories', () => {
   assert.is(run.verified, busy.instances.length + bound.instances.length);
 });
 
-restored('grants exactly the remaining quota', () => {
+restored('grants further calls, and no more than the quota', () => {
   assert.ok(run.granted > 0);
   assert.ok(run.stored <= SIZE.quota, `${run.stored} stored`);
 });

@@ -30,7 +30,7 @@ export type Rehearsal = Looked & {
 
 const SNAPSHOT = 'rehearsal';
 
-/** Maximum refusal time after a mark, in milliseconds. */
+/** Maximum time for which calls are refused after a mark, in milliseconds. */
 const SERVED_MS_MAX = 60_000;
 
 /** Maximum time to fill a log segment on a busy machine, in milliseconds. */

@@ -29,18 +29,22 @@ function errorLines(logFolder: string, sinceMs: number): string[] {
 /** Result of checking a restored cluster. */
 export type Looked = {
   readonly findings: Findings;
-  /** Counts of stored observations, and of instances whose replay gives the head. */
+  /** Number of stored observations. */
   readonly observations: number;
+  /** Number of instances whose replay gives the head. */
   readonly verified: number;
-  /**
-   * Account with a quota: cycles charged at the restore, granted afterwards, and stored in total.
-   */
+  /** Cycles charged to the account with a quota, as reported after the restore. */
   readonly charged: number;
+  /** Cycles granted to this account after the restore. */
   readonly granted: number;
+  /** Cycles of this account that are stored in total. */
   readonly stored: number;
 };
 
-/** Instances that `ctl verify` itself checks. The same code checks the other instances. */
+/**
+ * Number of instances that are also checked with the command `ctl verify`. The rehearsal calls the
+ * code of the command for all instances.
+ */
 const SAMPLE = 5;
 
 const CTL_MS_MAX = 60_000;

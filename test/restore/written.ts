@@ -1,17 +1,22 @@
 import type { Counts, Recorded, RecordedLoad } from '#test/restore/recorded-load';
 
-/** Callers' records at the kill. Separate, because rehearsal and checks share the type. */
+/**
+ * Records of the callers when the cluster is killed. In its own file, because the rehearsal and the
+ * checks share the type.
+ */
 export type Written = {
   /** Mark of each Cassandra node. */
   readonly marks: readonly string[];
   /** Observations acknowledged when the snapshot began. */
   readonly atSnapshot: number;
-  /** Counts when the mark began, and when it was complete. */
+  /** Counts when the mark began. */
   readonly before: Counts;
+  /** Counts when the mark was complete. */
   readonly after: Counts;
   readonly acknowledged: number;
-  /** Loads of two accounts: without a limit, and with a quota. */
+  /** Load of the account without a limit. */
   readonly busy: RecordedLoad;
+  /** Load of the account with a quota. */
   readonly bound: RecordedLoad;
   readonly boundAccount: string;
   readonly quota: number;

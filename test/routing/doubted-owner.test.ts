@@ -30,7 +30,7 @@ for (const [name, fault] of [
   ['refuses the shard', passing('not_owner')],
   ['cannot be reached', passing('engine_unavailable')],
   ['is lost during the call', passing('engine_unavailable', unknown)],
-  ['ends', passing('shutting_down')],
+  ['shuts down', passing('shutting_down')],
   [
     'is silent',
     new Fault('service_unavailable', 'no answer', { ...unknown, reason: 'deadline_exceeded' }),
@@ -41,14 +41,21 @@ for (const [name, fault] of [
   });
 }
 
-doubted('is not doubted when it answers, refuses for the actor, or is overloaded', async () => {
-  const overloaded = new Fault('service_unavailable', 'full', { reason: 'overloaded' });
-  for (const fault of [overloaded, new Fault('not_found', 'none'), new Fault('internal', 'bug')]) {
-    assert.equal(await doubtsAfter(fault), []);
-  }
-});
+doubted(
+  'is not doubted when it is overloaded, or when the actor itself refuses the call',
+  async () => {
+    const overloaded = new Fault('service_unavailable', 'full', { reason: 'overloaded' });
+    for (const fault of [
+      overloaded,
+      new Fault('not_found', 'none'),
+      new Fault('internal', 'bug'),
+    ]) {
+      assert.equal(await doubtsAfter(fault), []);
+    }
+  },
+);
 
-doubted('is doubted in every failed try, until another owner is known', async () => {
+doubted('is doubted after every failed attempt, until another owner is known', async () => {
   const cluster = clusterUnderTest();
   const { owners, engines, routed, clock } = cluster;
   owners.learn(0, ownerAt('a'));

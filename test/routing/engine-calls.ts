@@ -15,7 +15,7 @@ export function ask(
   return answer;
 }
 
-/** The body of the answer, if it has arrived by now. */
+/** Returns the body of an answer that has arrived. Rejects if the call is still pending. */
 export async function bodyOf(call: Promise<EngineAnswer>): Promise<string> {
   const state = await stateOf(call);
   if (state !== 'pending' && 'value' in state) return String(state.value.body);

@@ -28,7 +28,10 @@ export const SETTLE: SettleCall = {
 /** Calls to a limiter that must never be executed twice. */
 export const CALLS: readonly LimiterCall[] = [ADMIT, SETTLE];
 
-/** Grants every call, with numbers that identify the limiter. */
+/**
+ * Returns an `ask` function that grants every call. `requestsRemaining` in its answers identifies
+ * the limiter.
+ */
 export function granting(requestsRemaining: number) {
   return ({ kind }: LimiterCall): LimiterAnswer => ({
     verdict: kind === 'admit' ? 'admitted' : 'settled',
@@ -51,7 +54,10 @@ export function ask({ routed }: Limiters, call: LimiterCall): Promise<LimiterAns
   return answer;
 }
 
-/** Identifies the limiter that has answered by now, by the remaining requests. */
+/**
+ * Returns the remaining requests in an answer that has arrived, which identify the limiter. Rejects
+ * if the call is still pending.
+ */
 export async function granterOf(call: Promise<LimiterAnswer>): Promise<number | undefined> {
   const state = await stateOf(call);
   if (state !== 'pending' && 'value' in state) return state.value.allowance?.requestsRemaining;

@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { PeerCommand } from '#grpc/engine-messages';
 
-/** Commands between engines; the type makes this list complete. */
+/** Commands between engines. The type ensures that the list is complete. */
 const KINDS: Record<PeerCommand['kind'], true> = {
   putListingRow: true,
   removeListingRow: true,

@@ -7,9 +7,9 @@ import { ask, bodyOf, type Cluster } from '#test/routing/engine-calls';
 import { callOf, clusterUnderTest, ownerAt, passing } from '#test/routing/routing-fakes';
 import { faultOf, stateOf, turnOfEvents } from '#test/support/settled';
 
-const lost = suite('when a try may have taken effect');
+const lost = suite('when an attempt may have taken effect');
 
-/** An engine whose first answer is lost, and that then behaves as `then`. */
+/** Makes an engine lose its first answer. The engine answers later calls with `then`. */
 function forgetful({ owners, engines }: Cluster, then: () => EngineAnswer): void {
   owners.learn(0, ownerAt('a'));
   engines.set('a', () => {
@@ -26,7 +26,7 @@ lost('the answer of a retry decides the outcome', async () => {
   assert.is(await bodyOf(call), 'the same answer');
 });
 
-lost('a later replay is marked, because it may be the result of that try', async () => {
+lost('a later replay is marked, because it may be the result of that attempt', async () => {
   const cluster = clusterUnderTest();
   const replay = { ...plainAnswer('as before'), isReplayed: true };
   forgetful(cluster, () => replay);
@@ -78,7 +78,7 @@ lost('a later refusal is returned unchanged, with unknown outcome', async () => 
 
 const unreachable = suite('when an engine cannot be reached');
 
-unreachable('its calls are sent as soon as it is reachable', async () => {
+unreachable('calls to the engine are sent as soon as the engine is reachable', async () => {
   const cluster = clusterUnderTest({ isOpen: false });
   const { owners, engines, peers, sent } = cluster;
   owners.learn(0, ownerAt('a'));
@@ -90,7 +90,7 @@ unreachable('its calls are sent as soon as it is reachable', async () => {
   assert.is(await bodyOf(call), 'from a');
 });
 
-unreachable('a connection that breaks at once is retried with pauses', async () => {
+unreachable('a call over a connection that breaks immediately is retried with pauses', async () => {
   const cluster = clusterUnderTest({ isOpen: false });
   const { owners, engines, peers, sent } = cluster;
   owners.learn(0, ownerAt('a'));
@@ -101,7 +101,7 @@ unreachable('a connection that breaks at once is retried with pauses', async () 
   await turnOfEvents();
   peers.get('a')?.open();
   await cluster.pass(1_000);
-  assert.ok(sent.length < 10, `${sent.length} tries`);
+  assert.ok(sent.length < 10, `${sent.length} attempts`);
   await cluster.pass(9_500);
   assert.ok((await faultOf(call)).isOutcomeUnknown);
 });

@@ -8,17 +8,15 @@ import { stateOf, turnOfEvents } from '#test/support/settled';
 
 /** Virtual milliseconds between two steps of the simulation. */
 const STEP_MS = 25;
-/**
- * Maximum duration of a call, and maximum time that an engine of this test delays one, in
- * milliseconds.
- */
+/** Maximum duration of a call, in milliseconds. */
 const CALL_MS_MAX = 10_000;
+/** Maximum time after which an engine of this test answers, in milliseconds. */
 const ANSWER_MS_MAX = 400;
 
 const ADDRESSES = ['a', 'b', 'c'];
 const address = fc.constantFrom(...ADDRESSES);
 
-/** Reaction of an engine to a try, in this turn or later. */
+/** Reaction of an engine to an attempt, in this turn or later. */
 type Reaction = {
   readonly kind: 'answer' | 'refuse' | 'not_owner' | 'engine_unavailable' | 'shutting_down';
   readonly afterMs: number | undefined;
@@ -45,7 +43,7 @@ const reaction: fc.Arbitrary<Reaction> = fc.record({
   }),
 });
 
-/** Events around the call. */
+/** Events during the call. */
 type Event =
   | { readonly kind: 'owner'; readonly address: string; readonly epoch: number }
   | { readonly kind: 'lose' | 'open'; readonly address: string }
@@ -81,7 +79,7 @@ const history: fc.Arbitrary<TimedEvent[]> = fc.array(
 );
 
 type Cluster = ReturnType<typeof clusterUnderTest>;
-type Try = {
+type Attempt = {
   atMs: number;
   wallMs: number;
   call: object;
@@ -90,17 +88,20 @@ type Try = {
   isAlone: boolean;
 };
 
-/** Engines with these reactions, one for each try, and the tries that they received. */
-function reactingEngines({ clock, engines }: Cluster, reactions: readonly Reaction[]): Try[] {
-  const tries: Try[] = [];
+/**
+ * Sets up engines that react with `reactions`, one for each attempt. Returns the attempts that the
+ * engines receive.
+ */
+function reactingEngines({ clock, engines }: Cluster, reactions: readonly Reaction[]): Attempt[] {
+  const attempts: Attempt[] = [];
   for (const at of ADDRESSES) {
     engines.set(at, (call) => {
-      const next = reactions[tries.length % reactions.length];
+      const next = reactions[attempts.length % reactions.length];
       assert.ok(next !== undefined);
       const made = { atMs: clock.monotonicMs(), wallMs: clock.wallMs(), call };
-      const isAlone = tries.every(({ hasEnded }) => hasEnded);
-      const seen: Try = { ...made, hasEnded: false, isUnknown: false, isAlone };
-      tries.push(seen);
+      const isAlone = attempts.every(({ hasEnded }) => hasEnded);
+      const seen: Attempt = { ...made, hasEnded: false, isUnknown: false, isAlone };
+      attempts.push(seen);
       const react = (): EngineAnswer => {
         seen.hasEnded = true;
         if (next.kind === 'answer') return plainAnswer('done');
@@ -125,7 +126,7 @@ function reactingEngines({ clock, engines }: Cluster, reactions: readonly Reacti
       });
     });
   }
-  return tries;
+  return attempts;
 }
 
 function happen({ clock, owners, peers }: Cluster, event: Event): void {
@@ -135,7 +136,7 @@ function happen({ clock, owners, peers }: Cluster, event: Event): void {
   else if (event.kind === 'step') clock.stepWall(event.byMs);
 }
 
-/** Passes the whole duration of a call, with all events in it. */
+/** Advances the clock past the maximum duration of a call. The events happen at their times. */
 async function live(cluster: Cluster, history: readonly TimedEvent[]): Promise<void> {
   const events = history.toSorted((a, b) => a.atMs - b.atMs);
   for (let atMs = 0; atMs <= CALL_MS_MAX + ANSWER_MS_MAX; atMs += STEP_MS) {
@@ -148,12 +149,12 @@ async function live(cluster: Cluster, history: readonly TimedEvent[]): Promise<v
   }
 }
 
-function assertOneCall(call: EngineCall, tries: readonly Try[]): void {
-  for (const [at, { atMs, wallMs, call: sent, isAlone }] of tries.entries()) {
-    assert.is(sent, call, 'every try is the same call');
-    assert.ok(isAlone, 'one try at a time');
-    assert.ok(atMs < CALL_MS_MAX, 'no try after 10 s');
-    if (at > 0) assert.ok(wallMs < call.deadlineAtMs, 'no try after the deadline');
+function assertOneCall(call: EngineCall, attempts: readonly Attempt[]): void {
+  for (const [at, { atMs, wallMs, call: sent, isAlone }] of attempts.entries()) {
+    assert.is(sent, call, 'every attempt is the same call');
+    assert.ok(isAlone, 'one attempt at a time');
+    assert.ok(atMs < CALL_MS_MAX, 'no attempt after 10 s');
+    if (at > 0) assert.ok(wallMs < call.deadlineAtMs, 'no attempt after the deadline');
   }
 }
 
@@ -167,22 +168,22 @@ anything('a call keeps its identity, ends, and is never retried after its deadli
     fc.asyncProperty(reactions, history, deadlineMs, async (reactions, history, deadlineMs) => {
       const cluster = clusterUnderTest();
       const { clock, routed } = cluster;
-      const tries = reactingEngines(cluster, reactions);
+      const attempts = reactingEngines(cluster, reactions);
       const call = callOf(clock, { callId: 42, deadlineAtMs: clock.wallMs() + deadlineMs });
       const answer = (async () => routed.ask(call))();
       answer.catch(() => undefined);
       await live(cluster, history);
       const outcome = await stateOf(answer);
       assert.is.not(outcome, 'pending', 'the call ends');
-      assertOneCall(call, tries);
-      if (tries.length > 1) retriedRuns += 1;
+      assertOneCall(call, attempts);
+      if (attempts.length > 1) retriedRuns += 1;
       if (outcome === 'pending' || 'value' in outcome) return;
       const fault = outcome.error;
       assert.instance(fault, Fault);
       const { reason, isOutcomeUnknown } = fault as Fault;
       assert.is(
         isOutcomeUnknown,
-        tries.some(({ isUnknown }) => isUnknown),
+        attempts.some(({ isUnknown }) => isUnknown),
       );
       assert.ok(reason === undefined || reason === 'engine_unavailable', reason);
     }),

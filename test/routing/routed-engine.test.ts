@@ -38,7 +38,7 @@ known('a call is sent to its instance’s owner, and its answer returns without 
   assert.is(routed.addressOf('inst_4'), undefined);
 });
 
-known('its owner’s durability promise is passed on unchanged', () => {
+known('the durability promise of the owner is passed on unchanged', () => {
   const clock = new ManualClock();
   const owners = new FakeOwners();
   const promise = Promise.resolve(plainAnswer(''));
@@ -106,7 +106,7 @@ known('a bug of an engine is not retried', async () => {
 
 const moved = suite('when a shard has moved');
 
-moved('the call follows a refusal that names the new owner at once', async () => {
+moved('the call is sent immediately to the new owner that a refusal names', async () => {
   const cluster = clusterUnderTest();
   const { owners, engines, sent, retries } = cluster;
   owners.learn(0, ownerAt('a'));
@@ -152,7 +152,7 @@ moved('two engines that name each other are called with pauses', async () => {
   const call = ask(cluster);
   await cluster.pass(11_000);
   assert.is((await faultOf(call)).reason, 'engine_unavailable');
-  assert.ok(sent.length < 100, `${sent.length} tries`);
+  assert.ok(sent.length < 100, `${sent.length} attempts`);
 });
 
 moved('pauses grow from 20 ms to 250 ms', async () => {
@@ -171,7 +171,7 @@ moved('pauses grow from 20 ms to 250 ms', async () => {
   assert.is(await bodyOf(call), 'late');
 });
 
-moved('a change of the shard’s owner ends a pause, another shard’s does not', async () => {
+moved('a pause ends when the owner of the shard changes, but not for another shard', async () => {
   const cluster = clusterUnderTest();
   const { owners, engines, sent, routed } = cluster;
   owners.learn(0, ownerAt('a'));
@@ -204,26 +204,29 @@ orphaned('the call waits for an owner', async () => {
   assert.equal([...new Set(retries)], ['no_owner']);
 });
 
-orphaned('the call ends at its deadline as not done, with a time to retry', async () => {
-  const cluster = clusterUnderTest();
-  const call = ask(cluster, { deadlineAtMs: cluster.clock.wallMs() + 500 });
-  await cluster.pass(495);
-  assert.is(await stateOf(call), 'pending');
-  await cluster.pass(5);
-  const { code, reason, retryAfterS, isOutcomeUnknown } = await faultOf(call);
-  assert.equal(
-    { code, reason, retryAfterS, isOutcomeUnknown },
-    {
-      code: 'service_unavailable',
-      reason: 'engine_unavailable',
-      retryAfterS: 1,
-      isOutcomeUnknown: false,
-    },
-  );
-});
+orphaned(
+  'the call ends at its deadline as not executed, with a time after which to retry',
+  async () => {
+    const cluster = clusterUnderTest();
+    const call = ask(cluster, { deadlineAtMs: cluster.clock.wallMs() + 500 });
+    await cluster.pass(495);
+    assert.is(await stateOf(call), 'pending');
+    await cluster.pass(5);
+    const { code, reason, retryAfterS, isOutcomeUnknown } = await faultOf(call);
+    assert.equal(
+      { code, reason, retryAfterS, isOutcomeUnknown },
+      {
+        code: 'service_unavailable',
+        reason: 'engine_unavailable',
+        retryAfterS: 1,
+        isOutcomeUnknown: false,
+      },
+    );
+  },
+);
 
 orphaned(
-  'no call waits longer than 10 s, whatever its deadline is or the wall clock shows',
+  'no call waits longer than 10 s, even with a later deadline or a wrong wall clock',
   async () => {
     const cluster = clusterUnderTest();
     const far = ask(cluster, { deadlineAtMs: cluster.clock.wallMs() + 60_000 });
@@ -237,7 +240,7 @@ orphaned(
   },
 );
 
-orphaned('a bounded number of calls waits, and a further call is refused at once', async () => {
+orphaned('a bounded number of calls waits, and a further call is refused immediately', async () => {
   const cluster = clusterUnderTest();
   const waiting = Array.from({ length: WAITING_CALLS_MAX }, () => ask(cluster));
   const { reason, retryAfterS } = await faultOf(ask(cluster));

@@ -47,7 +47,7 @@ function routerUnderTest(timeoutMs: number) {
   return { owners, routed, retries };
 }
 
-const moved = suite('when a limiter refuses an account that it has given to another limiter');
+const moved = suite('when a limiter refuses an account that has moved to another limiter');
 
 moved('the call is answered by the other limiter, which the refusal names', async () => {
   const { owners, routed, retries } = routerUnderTest(UNHURRIED_MS);
