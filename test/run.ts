@@ -11,12 +11,11 @@ import { TestWorker } from '#test/runner/test-worker';
 /*
  * Runs the tests: `make test` without arguments, `make test-all` with `--all`. The file
  * `test/runner/plan.ts` assigns the test files. Arguments select the test files of all parts whose
- * path contains an argument; programs then do not run.
- * The last line is `N passed, N failed` (`, N skipped`).
- * Usage: node test/run.ts [--all] [part of a path …]
+ * path contains an argument. With arguments, no programs run. The last line is `N passed, N failed`
+ * (`, N skipped`). Usage: node test/run.ts [--all] [part of a path …]
  */
 
-/** A command that counts as one test. */
+/** A command that is counted as one test. */
 type Program = Task & { readonly command: readonly string[] };
 
 const CHECKS: Program = {
@@ -28,10 +27,16 @@ const KUBERNETES: Program = {
   command: [process.execPath, 'test/kubernetes/main.ts'],
 };
 
-/** Concurrent files: more than cores, because most files wait sometimes. */
+/**
+ * Number of files that run concurrently. It exceeds the number of cores, because most files wait
+ * some of the time.
+ */
 const PLACES = availableParallelism() + 2;
 
-/** Concurrent files in further parts, which start several processes or a browser. */
+/**
+ * Number of files of further parts that run concurrently. Each file starts several processes or a
+ * browser.
+ */
 const PLACES_LATER = Math.max(2, availableParallelism());
 
 /** Maximum duration of a program, in milliseconds. */
@@ -55,8 +60,9 @@ for (const { name } of unsteady) console.log(`UNSTEADY: ${name} failed, but pass
 end(report.finished.map((finished) => judged(finished)));
 
 /**
- * Runs the part `test`, then all other parts. Programs run beside the files of their part, and so
- * do files that mostly wait, one at a time. Resolves to failed files that then passed alone.
+ * Runs the part `test`, then all other parts. Programs run at the same time as the files of their
+ * part. Files that mostly wait also run at the same time, but one after another. Resolves to the
+ * failed files that passed when they ran alone.
  */
 async function runEverything(): Promise<Finished[]> {
   await using servers = startRunServers(jobs);

@@ -17,8 +17,9 @@ import { FakeOwners, passing, realRouting, SHARDS, shardOf } from '#test/routing
 
 const LISTEN = '127.0.0.1:0';
 
-/** Time-outs in milliseconds: of a probe that is answered, and of a probe that is not. */
+/** Options of a probe that is answered. */
 const PATIENT = { timeoutMs: 2_000 };
+/** Options of a probe that gets no answer. */
 const HASTY = { timeoutMs: 100 };
 
 /** The service that reports the identity of a process. */
@@ -41,7 +42,7 @@ function routerUnderTest() {
   return { owners, routed, retries };
 }
 
-/** A free port without a listening process. */
+/** An address on which no process listens. */
 async function vacantAddress(): Promise<string> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -53,7 +54,7 @@ async function vacantAddress(): Promise<string> {
 
 const closing = suite('when one of two engines closes');
 
-closing('no call fails, and each is executed once', async () => {
+closing('no call fails, and each call is executed exactly once', async () => {
   const { owners, routed, retries } = routerUnderTest();
   await using _ = routed;
   const done: number[] = [];
@@ -123,7 +124,7 @@ closing('calls wait until a node names the new owner, if no message announces it
 
 const own = suite('when a process is itself the owner');
 
-own('its engine is called without a connection', async () => {
+own('the engine of this process is called without a connection', async () => {
   const owners = new FakeOwners();
   const engine: EngineClient = { ask: () => peers.engineAnswer('mine') };
   await using routed = new RoutedEngine({
@@ -192,7 +193,7 @@ probing('a process that accepts and sends nothing is silent, like any other prog
   stranger.close();
 });
 
-probing('a server without an identity proves nothing', async () => {
+probing('a server without an identity is silent', async () => {
   const services = [frameService(engineProtocol, { ask: () => peers.engineAnswer('') })];
   await using server = await serveGrpc({ listen: LISTEN, services });
   assert.equal(await probe(server.address, 'incarnation', PATIENT), { kind: 'silent' });

@@ -8,7 +8,7 @@ import { faultOf, stateOf, turnOfEvents } from '#test/support/settled';
 
 const starting = suite('a router that has just started');
 
-starting('is ready when every shard has an owner and is connected to it', async () => {
+starting('is ready when every shard has an owner and every owner is connected', async () => {
   const cluster = clusterUnderTest({ isOpen: false });
   const { owners, peers, routed } = cluster;
   const ready = routed.ready();
@@ -76,30 +76,33 @@ connections(
   },
 );
 
-connections('are retried when another process takes the address of a dead process', async () => {
-  const cluster = clusterUnderTest();
-  const { owners, engines, peers } = cluster;
-  owners.learn(0, ownerAt('a'));
-  engines.set('a', () => plainAnswer('from a'));
-  await ask(cluster);
-  const old = peers.get('a');
-  owners.learn(1, { ...ownerAt('a'), incarnation: 'inc_2' });
-  assert.is(peers.get('a'), old, 'an open connection stays');
-  old?.lose();
-  const call = ask(cluster);
-  await turnOfEvents();
-  owners.learn(0, { ...ownerAt('a', 2), incarnation: 'inc_2' });
-  assert.is(peers.get('a'), old, 'the process was already known');
-  owners.learn(0, { ...ownerAt('a', 3), incarnation: 'inc_3' });
-  assert.ok(old?.isDisposed);
-  assert.is(await bodyOf(call), 'from a');
-  const second = peers.get('a');
-  second?.lose();
-  owners.learn(1, { ...ownerAt('a', 4), incarnation: 'inc_4' });
-  assert.is.not(peers.get('a'), second, 'even while no call waits');
-});
+connections(
+  'are opened again when another process takes the address of a dead process',
+  async () => {
+    const cluster = clusterUnderTest();
+    const { owners, engines, peers } = cluster;
+    owners.learn(0, ownerAt('a'));
+    engines.set('a', () => plainAnswer('from a'));
+    await ask(cluster);
+    const old = peers.get('a');
+    owners.learn(1, { ...ownerAt('a'), incarnation: 'inc_2' });
+    assert.is(peers.get('a'), old, 'an open connection stays');
+    old?.lose();
+    const call = ask(cluster);
+    await turnOfEvents();
+    owners.learn(0, { ...ownerAt('a', 2), incarnation: 'inc_2' });
+    assert.is(peers.get('a'), old, 'the process was already known');
+    owners.learn(0, { ...ownerAt('a', 3), incarnation: 'inc_3' });
+    assert.ok(old?.isDisposed);
+    assert.is(await bodyOf(call), 'from a');
+    const second = peers.get('a');
+    second?.lose();
+    owners.learn(1, { ...ownerAt('a', 4), incarnation: 'inc_4' });
+    assert.is.not(peers.get('a'), second, 'even while no call waits');
+  },
+);
 
-connections('are opened when a node joins, before it owns anything', () => {
+connections('are opened when a node joins, before the node owns a shard', () => {
   const { owners, peers } = clusterUnderTest();
   owners.join(ownerAt('a'));
   const first = peers.get('a');
@@ -112,11 +115,11 @@ connections('are opened when a node joins, before it owns anything', () => {
   assert.is.not(
     peers.get('a'),
     first,
-    'a new process at a dead process’s address is tried at once',
+    'the router connects immediately to a new process at the address of a dead process',
   );
 });
 
-connections('are retried when their node gets a shard and is still not connected', async () => {
+connections('are attempted again when a node gets a shard and is not connected yet', async () => {
   const cluster = clusterUnderTest();
   const { owners, peers } = cluster;
   owners.join(ownerAt('a'));

@@ -47,7 +47,8 @@ export function ownerAt(address: string, epoch = 1): ShardOwner {
 }
 
 /**
- * Ports of a router over real connections: its own routing table, and the reasons of its retries.
+ * Ports of a router over real connections. `owners` is its routing table, and `retries` has the
+ * reasons of its retries.
  */
 export function realRouting() {
   const owners = new FakeOwners();
@@ -149,12 +150,12 @@ type Behaviour<Call, Answer> = (
   options?: { readonly timeoutMs: number },
 ) => Answer | Promise<Answer>;
 
-/** A try as received by a node. */
+/** An attempt as received by a node. */
 type Sent<Call> = {
   readonly address: string;
   readonly call: Call;
   readonly atMs: number;
-  /** Time left for the try; undefined: the full time-out. */
+  /** Time left for the attempt, in milliseconds. Undefined for the full time-out. */
   readonly timeoutMs: number | undefined;
 };
 
@@ -193,7 +194,7 @@ function nodesUnderTest<Call, Answer>(
   };
   const onRetry = (reason: RetryReason) => void retries.push(reason);
   const routing = { routes: owners, shardCount: SHARDS, shardOf, connect, clock, onRetry };
-  /** Passes time in small steps, and runs all tasks that become due in each. */
+  /** Advances the clock in small steps, and runs all tasks that become due in each step. */
   const pass = async (ms: number, stepMs = 5): Promise<void> => {
     for (let passed = 0; passed < ms; passed += stepMs) {
       clock.advance(stepMs);

@@ -2,7 +2,7 @@ import { registerHooks } from 'node:module';
 
 /*
  * Makes a suite report errors of its hooks. Without this change, uvu drops these errors, because
- * the `finally` block of its runner returns. Separate so that `--import` can load this file before
+ * the `finally` block of its runner returns. In its own file, so that `--import` can load it before
  * a test file.
  */
 

@@ -15,7 +15,10 @@ const SLOWEST_SHOWN = 10;
 /** Lines per failure that the summary repeats, because logs are often cut at the start. */
 const FAILURE_LINES_MAX = 40;
 
-/** Prints a line for each finished task, the longest running task meanwhile, and a summary. */
+/**
+ * Prints a line for each finished task, and a summary. If no task finishes for a while, prints the
+ * task that has been running longest.
+ */
 export class RunReport implements Disposable {
   readonly #total: number;
   readonly #running = new Map<string, number>();

@@ -1,6 +1,6 @@
 import type { Outcome } from '#test/runner/job';
 
-/** Maximum failed files that run again. More failures have another cause than load. */
+/** Maximum number of failed files that run again. If more files fail, the cause is not the load. */
 const FILES_MAX = 3;
 
 /** Text that fast-check prints for a counterexample. A second run would draw other values. */

@@ -72,8 +72,8 @@ export type RunServers = AsyncDisposable & {
 };
 
 /**
- * Starts the servers that `jobs` need, and returns at once. If an environment variable contains the
- * address of a server, that server is used. If a server does not start, the files receive the
+ * Starts the servers that `jobs` need, and returns immediately. If an environment variable contains
+ * the address of a server, that server is used. If a server does not start, the files receive the
  * reason and skip.
  */
 export function startRunServers(jobs: readonly Job[]): RunServers {
@@ -135,7 +135,7 @@ export function startRunServers(jobs: readonly Job[]): RunServers {
 /**
  * Creates a keyspace with all tables. Each worker has a keyspace for its shared service and a
  * keyspace for files that run alone, because two services on the same tables would take over each
- * other's shards. Resolves to no variables without Cassandra; the job then skips.
+ * other's shards. Without Cassandra, resolves to no variables, so that the job skips.
  */
 async function migratedKeyspace(given: Variables, keyspace: string): Promise<Variables> {
   const address = given['TEST_CASSANDRA'] ?? process.env['TEST_CASSANDRA'];

@@ -42,7 +42,7 @@ type SuiteResult = readonly [string | true, number, number, number];
 const CLOSE_MS_MAX = 30_000;
 
 /** Polling interval for open resources, in milliseconds. */
-const CLOSE_LOOK_MS = 10;
+const CLOSE_POLL_MS = 10;
 
 const queue: (() => Promise<SuiteResult>)[] = [];
 Object.assign(globalThis, { UVU_DEFER: true, UVU_QUEUE: [queue] });
@@ -147,7 +147,7 @@ async function leftOpen(before: ReadonlyMap<string, number>): Promise<string[]> 
   let left = extra();
   while (left.length > 0 && performance.now() < untilMs) {
     // The timer of this pause has ended at the next poll, and therefore does not count.
-    await sleep(CLOSE_LOOK_MS);
+    await sleep(CLOSE_POLL_MS);
     left = extra();
   }
   return left;

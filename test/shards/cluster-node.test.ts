@@ -52,22 +52,25 @@ birth('has begun before the node sends a heartbeat', async () => {
   assert.is(node.current?.id, 'life-1');
 });
 
-birth('is retried until the store answers, and an earlier own try counts', async () => {
-  const cluster = new TallyCluster();
-  let tries = 0;
-  cluster.journals = {
-    ...cluster.stored,
-    begin: async (...names) => {
-      tries += 1;
-      if (tries === 2) await cluster.stored.begin(...names);
-      return tries < 3 ? silence() : await cluster.stored.begin(...names);
-    },
-  };
-  const joined = cluster.join('a');
-  await cluster.live(APPEND_RETRY_MS * 2);
-  assert.is((await joined).current?.id, 'life-1');
-  assert.is(tries, 3);
-});
+birth(
+  'is begun again until the store answers, even if an earlier attempt took effect',
+  async () => {
+    const cluster = new TallyCluster();
+    let attempts = 0;
+    cluster.journals = {
+      ...cluster.stored,
+      begin: async (...names) => {
+        attempts += 1;
+        if (attempts === 2) await cluster.stored.begin(...names);
+        return attempts < 3 ? silence() : await cluster.stored.begin(...names);
+      },
+    };
+    const joined = cluster.join('a');
+    await cluster.live(APPEND_RETRY_MS * 2);
+    assert.is((await joined).current?.id, 'life-1');
+    assert.is(attempts, 3);
+  },
+);
 
 birth('belongs to no other node: an id in use is refused', async () => {
   const cluster = new TallyCluster();
@@ -98,7 +101,7 @@ async function tallied() {
 
 const sealed = suite('a node whose journal has been sealed');
 
-sealed('fails deferred answers with unknown outcome and serves nothing more', async () => {
+sealed('fails deferred answers with unknown outcome and serves no more shards', async () => {
   const { cluster, node } = await tallied();
   await cluster.stored.seal('life-1');
   const { current } = node;
@@ -110,7 +113,7 @@ sealed('fails deferred answers with unknown outcome and serves nothing more', as
 });
 
 sealed(
-  'fails deferred answers once the table shows the seal, even if its append hangs',
+  'fails deferred answers after the shard table names another owner, even if an append hangs',
   async () => {
     const cluster = new TallyCluster();
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -154,19 +157,22 @@ sealed('rejoins after 1, 2, 4 s, as another incarnation', async () => {
   assert.is(cluster.notices.filter((notice) => notice.includes('rejoins')).length, 3);
 });
 
-sealed('has its acknowledged records in its next incarnation, with their calls', async () => {
-  const cluster = new TallyCluster();
-  const node = await cluster.join('a');
-  await cluster.live(3_000);
-  for (let i = 0; i < 5; i += 1) await cluster.add(node, 'x');
-  await cluster.add(node, 'x', 4_711);
-  await cluster.stored.seal('life-1');
-  await cluster.live(REJOIN_MS_MIN + 4_000);
-  assert.is(node.current?.id, 'life-2');
-  assert.equal(await cluster.add(node, 'x', 4_711), { sum: 6, version: 6, again: true });
-  assert.equal(await cluster.add(node, 'x'), { sum: 7, version: 7, again: false });
-  assert.equal(cluster.bugs, []);
-});
+sealed(
+  'has its acknowledged records in its next incarnation, and remembers their calls',
+  async () => {
+    const cluster = new TallyCluster();
+    const node = await cluster.join('a');
+    await cluster.live(3_000);
+    for (let i = 0; i < 5; i += 1) await cluster.add(node, 'x');
+    await cluster.add(node, 'x', 4_711);
+    await cluster.stored.seal('life-1');
+    await cluster.live(REJOIN_MS_MIN + 4_000);
+    assert.is(node.current?.id, 'life-2');
+    assert.equal(await cluster.add(node, 'x', 4_711), { sum: 6, version: 6, again: true });
+    assert.equal(await cluster.add(node, 'x'), { sum: 7, version: 7, again: false });
+    assert.equal(cluster.bugs, []);
+  },
+);
 
 const leaving = suite('a node that leaves');
 

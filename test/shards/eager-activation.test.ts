@@ -21,7 +21,7 @@ eager('activates a bounded number of actors at a time over all shards', async ()
   assert.is(host.steps.length, 60);
 });
 
-eager('continues only when another shard opens, once all actors are activated', async () => {
+eager('continues only when another shard opens, after all actors are activated', async () => {
   const { shards, clock, host } = await newScene([...recordsOf('a', [1]), ...recordsOf('bb', [1])]);
   await shards.recoverTail('dead', [
     { shard: 1, epoch: 2 },

@@ -9,7 +9,7 @@ import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
 
 const opening = suite('opening a shard');
 
-opening('does nothing once the incarnation has ended', async () => {
+opening('does nothing after the incarnation has ended', async () => {
   const { shards } = await newScene();
   shards.openShard({ shard: 1, epoch: 1 });
   shards.end();
@@ -78,7 +78,7 @@ closing('activates every actor that still has recovered records', async () => {
   assert.equal(host.steps, ['activate a', 'activate b', 'store 1', 'drop 1']);
 });
 
-closing('is not taken for a store failure if many shards close at once', async () => {
+closing('is not taken for a store failure if many shards close at the same time', async () => {
   const ids = Array.from({ length: 8 }, (_, i) => 'a'.repeat(i + 1));
   const { shards, host, clock } = await newScene(ids.flatMap((id) => recordsOf(id, [1])));
   const claims = ids.map(({ length }) => ({ shard: length, epoch: 2 }));
@@ -128,7 +128,7 @@ closing(
   },
 );
 
-closing('stores until the store succeeds, and drops nothing before', async () => {
+closing('stores again until the store succeeds, and drops nothing before', async () => {
   const { shards, host, clock } = await newScene();
   shards.openShard({ shard: 1, epoch: 1 });
   host.isStoreDown = true;

@@ -81,13 +81,16 @@ async function hung(incarnations: readonly string[]) {
   return cluster;
 }
 
-slow('its node loses its shards to another node, which reports the reason', async () => {
-  const cluster = await hung(['life-1']);
-  const seals = await cluster.reported('b', /^shard_seals/);
-  assert.equal(seals, { 'shard_seals_total{service="engine",reason="stalled"}': 1 });
-  const sealed = cluster.notices.find((notice) => notice.includes('is sealed'));
-  assert.match(sealed ?? '', /otherIncarnation=life-1 reason=stalled/);
-});
+slow(
+  'the node of the journal loses its shards to another node, which reports the reason',
+  async () => {
+    const cluster = await hung(['life-1']);
+    const seals = await cluster.reported('b', /^shard_seals/);
+    assert.equal(seals, { 'shard_seals_total{service="engine",reason="stalled"}': 1 });
+    const sealed = cluster.notices.find((notice) => notice.includes('is sealed'));
+    assert.match(sealed ?? '', /otherIncarnation=life-1 reason=stalled/);
+  },
+);
 
 slow('no node seals another node if appends hang at all nodes: the store is slow', async () => {
   const cluster = await hung(['life-1', 'life-2']);
@@ -98,7 +101,7 @@ slow('no node seals another node if appends hang at all nodes: the store is slow
 
 const come = suite('a node that joins');
 
-come('is heard at once', async () => {
+come('sends its first heartbeat immediately', async () => {
   const cluster = new TallyCluster();
   const node = await cluster.join('a');
   await cluster.live(50);
@@ -128,7 +131,7 @@ come('claims no shard while its clock puts it aside', async () => {
   assert.equal([aside.present.shards.size, other.present.shards.size], [0, 8]);
 });
 
-come('is ignored on the bus of another cluster, and its operator is notified', async () => {
+come('is ignored on the bus of another cluster, and an operator is notified', async () => {
   const cluster = new TallyCluster();
   const node = await cluster.join('a');
   await cluster.live(STEADY_MS);
@@ -141,36 +144,39 @@ come('is ignored on the bus of another cluster, and its operator is notified', a
   assert.is(reported.length, 1);
 });
 
-come('is ignored under the incarnation of another node, and its operator is notified', async () => {
-  const cluster = new TallyCluster();
-  const open = (incarnation: string) =>
-    signedBus({
-      ...{
-        bus: cluster.bus,
-        clock: cluster.clock,
-        cluster: 'c',
-        secrets: unchanging(['a secret']),
-      },
-      ...{ onDropped: () => undefined, logger: SILENT },
-      ...{ incarnation: incarnation.repeat(32), onBug: (bug) => cluster.bugs.push(bug) },
+come(
+  'is ignored if it uses the incarnation of another node, and an operator is notified',
+  async () => {
+    const cluster = new TallyCluster();
+    const open = (incarnation: string) =>
+      signedBus({
+        ...{
+          bus: cluster.bus,
+          clock: cluster.clock,
+          cluster: 'c',
+          secrets: unchanging(['a secret']),
+        },
+        ...{ onDropped: () => undefined, logger: SILENT },
+        ...{ incarnation: incarnation.repeat(32), onBug: (bug) => cluster.bugs.push(bug) },
+      });
+    const node = await cluster.join('a', { bus: open('a') });
+    await cluster.live(STEADY_MS);
+    const forged = encodeHeartbeat({
+      ...{ cluster: 'c', service: 'engine', node: 'a', address: 'a:1', incarnation: 'life-1' },
+      ...{ startedAtMs: 0, isLeaving: true, viewHash: '', shards: [], shardCount: 8 },
     });
-  const node = await cluster.join('a', { bus: open('a') });
-  await cluster.live(STEADY_MS);
-  const forged = encodeHeartbeat({
-    ...{ cluster: 'c', service: 'engine', node: 'a', address: 'a:1', incarnation: 'life-1' },
-    ...{ startedAtMs: 0, isLeaving: true, viewHash: '', shards: [], shardCount: 8 },
-  });
-  open('b').publish(heartbeatSubject('test', 'engine'), forged);
-  await cluster.live(STEADY_MS);
-  assert.is(node.present.shards.size, 8);
-  assert.ok(
-    cluster.notices.some((notice) => notice.includes('otherIncarnation=life-1 otherNode=a')),
-  );
-});
+    open('b').publish(heartbeatSubject('test', 'engine'), forged);
+    await cluster.live(STEADY_MS);
+    assert.is(node.present.shards.size, 8);
+    assert.ok(
+      cluster.notices.some((notice) => notice.includes('otherIncarnation=life-1 otherNode=a')),
+    );
+  },
+);
 
 const stray = suite('an abandoned journal without shards');
 
-stray('is sealed an hour after a node has joined, plus a minute', async () => {
+stray('is sealed an hour and a minute after a node has joined', async () => {
   const cluster = new TallyCluster();
   const { clock } = cluster;
   await cluster.stored.begin('stray', 'x:1');
@@ -192,7 +198,7 @@ stray('is sealed an hour after a node has joined, plus a minute', async () => {
 
 const drained = suite('a node that is drained while others are present');
 
-drained('announces at once that it leaves', async () => {
+drained('announces immediately that it leaves', async () => {
   const { cluster, first } = await pair();
   first.drain();
   await cluster.live(50);
@@ -200,7 +206,7 @@ drained('announces at once that it leaves', async () => {
   assert.equal([said?.incarnation, said?.isLeaving], [first.present.id, true]);
 });
 
-drained('soon has given all shards to them, and receives none again', async () => {
+drained('soon has given all shards to the other nodes, and receives no shard again', async () => {
   const { cluster, first, second } = await pair();
   first.drain();
   await cluster.live(LEAVE_SPREAD_MS + 500);
@@ -222,7 +228,7 @@ drained('may be drained again when the other nodes have left', async () => {
 
 const left = suite('a node that has left');
 
-left('has announced its leave in its first and its last heartbeat', async () => {
+left('has announced that it leaves, immediately and in its last heartbeat', async () => {
   const { cluster, first } = await pair();
   const { id } = first.present;
   const gone = first[Symbol.asyncDispose]();
