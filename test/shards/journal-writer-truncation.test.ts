@@ -11,7 +11,7 @@ import { turnOfEvents } from '#test/support/settled';
 
 type Scene = Awaited<ReturnType<typeof newScene>>;
 
-/** Slots whose appends included a deletion, and the deleted ranges. */
+/** Slot and `deleteBelow` of each append with a deletion. */
 const deletionsOf = ({ appends }: Pick<Scene, 'appends'>) =>
   appends.flatMap(({ slot, deleteBelow }) =>
     deleteBelow === undefined ? [] : [[slot, deleteBelow]],
@@ -59,7 +59,7 @@ deletion('happens at 4 MiB', async () => {
   assert.equal(deletionsOf(scene), [[10, 8]]);
 });
 
-deletion('happens at 4 MiB counted since the last deletion only', async () => {
+deletion('happens at 4 MiB, counted since the last deletion', async () => {
   const scene = await newScene();
   const large = lineOf({ event: 'x'.repeat(TRUNCATION_BYTES_MIN / 8) });
   for (let slot = 0; slot < 30; slot += 1) {
@@ -68,7 +68,7 @@ deletion('happens at 4 MiB counted since the last deletion only', async () => {
   assert.equal(deletionsOf(scene), [[10, 8]]);
 });
 
-deletion('happens after 10 s at any size, and not again at once', async () => {
+deletion('happens after 10 s at any size, and not again immediately', async () => {
   const scene = await newScene();
   const { writer, clock } = scene;
   for (let slot = 0; slot < 4; slot += 1) await writer.append([], slot);

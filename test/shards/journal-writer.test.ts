@@ -11,8 +11,9 @@ import { ManualClock } from '#test/support/manual-clock';
 import { pass } from '#test/support/passing';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
 
-/** Number of successive appends, and maximum heap bytes that an append may keep. */
+/** Number of successive appends. */
 const APPENDS = 5_000;
+/** Maximum heap bytes that the writer may keep for each append. */
 const APPEND_BYTES_MAX = 20;
 
 const written = suite('a journal writer whose appends are written');
@@ -150,7 +151,7 @@ unknown('acknowledges no later slot before the write has an answer', async () =>
 });
 
 unknown(
-  'reads the seal before it repeats the write, so that a sealed writer stops at once',
+  'reads the seal before it repeats the write, so that a sealed writer stops without a write',
   async () => {
     const { writer, twists, stored, fences, clock, appends } = await newScene();
     twists.push(async () => silence());
@@ -177,7 +178,7 @@ unknown('reads the seal again when a read has no answer', async () => {
   assert.equal(asked, ['write 0', 'look', 'look', 'look']);
 });
 
-unknown('ends at once when it is fenced from outside', async () => {
+unknown('ends without another write when it is fenced from outside', async () => {
   const { writer, twists, clock, appends } = await newScene();
   for (let i = 0; i < 50; i += 1) twists.push(async () => silence());
   const refused = refusalOf(() => writer.append([lineOf()], 0));
@@ -242,7 +243,7 @@ slow('counts appends in flight and ended appends, and is reset by a read', async
   assert.is(writer.takeSlowestMs(), 0);
 });
 
-slow('is infinite when a try had no answer', async () => {
+slow('is infinite when an attempt had no answer', async () => {
   const { writer, twists, clock } = await newScene();
   twists.push(async () => silence());
   const appended = writer.append([], 0);

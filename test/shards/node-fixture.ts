@@ -37,7 +37,7 @@ export class TallyCluster {
   readonly notices: string[] = [];
   readonly shards = memoryShardStore();
   readonly stored = memoryJournalStore(this.clock);
-  /** The journals that nodes use; a test may replace them. */
+  /** The journals that nodes use. A test may replace them. */
   journals: JournalStore = this.stored;
   /** One store for all nodes. */
   readonly kind = new TallyKind();
@@ -92,7 +92,7 @@ export class TallyCluster {
     return node;
   }
 
-  /** Ends the process of a node at once. Its name is not used again. */
+  /** Ends the process of a node immediately. Its name must not be used again. */
   kill(name: string): void {
     this.#dead.add(name);
     this.#nodes.delete(`${name}:1`);

@@ -6,7 +6,7 @@ import { refusalOf } from '#test/support/settled';
 
 const gates = suite('a call for a shard that is not open on this node');
 
-gates('is refused with its owner, if known', async () => {
+gates('is refused, and the refusal names the owner if known', async () => {
   const { gate, shards, owner, counts } = await newScene();
   const refusal = (await refusalOf(() => gate.assertOpen(1))) as Fault;
   assert.equal(

@@ -10,7 +10,7 @@ function tailOf(actorId: string, versions: readonly number[]): TailRecord[] {
   return linesOf(actorId, versions).map((line) => ({ actor: 'instance', actorId, line }));
 }
 
-/** Records of `a` and `b` at offset 11, held for the claim of shard 7 to epoch 3. */
+/** Records of `a` and `b` at offset 11, held for the claim to shard 7 at epoch 3. */
 function heldForThree(): RecoveredRecords {
   const recovered = new RecoveredRecords(() => 0);
   recovered.hold(7, 3, [...tailOf('a', [1, 2]), ...tailOf('b', [5])], 11);
@@ -42,7 +42,7 @@ undecided(
   },
 );
 
-undecided('count even if there are none: the claim then counts as recovered', () => {
+undecided('may be none: the claim is then recovered too', () => {
   const recovered = new RecoveredRecords(() => 0);
   recovered.hold(7, 3, [], 4);
   assert.ok(recovered.isHeld(7, 3));

@@ -25,7 +25,7 @@ class NotingHost implements ShardedHost {
   isStoreDown = false;
   isJournalDown = false;
   ahead: (() => Promise<void>) | undefined;
-  /** Steps before each request to commit closing records. */
+  /** Copy of `steps` at each request to commit closing records. */
   readonly closings: string[][] = [];
   isActivationStuck = false;
   activations = 0;

@@ -19,7 +19,7 @@ import { memoryJournalStore } from '#test/storage/memory/journal-store';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf } from '#test/support/settled';
 
-/** The journal of `dead` with these groups; sealed unless the options differ. */
+/** The journal of `dead` with the given groups. By default, the journal is sealed. */
 async function journalOf(
   groups: readonly (readonly JournalRecord[])[],
   { lowWaterMark = 0, isSealed = true }: { lowWaterMark?: number; isSealed?: boolean } = {},
@@ -100,7 +100,7 @@ tail('is read in small pages again if its groups are large', async () => {
   assert.is(counts.at(-2), TAIL_READ_SLOTS_MIN);
 });
 
-tail('is read in small pages if the store cannot return more at once', async () => {
+tail('is read in small pages if the store cannot return more in one answer', async () => {
   const { versions, groups } = manyGroups(TAIL_READ_SLOTS_MIN * 40 + 7, 1);
   const isLarge = (count: number) => count > TAIL_READ_SLOTS_MIN * 2;
   const { counts, store } = watched(await journalOf(groups), isLarge);

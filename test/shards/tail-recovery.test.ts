@@ -30,7 +30,7 @@ recovering(
 );
 
 recovering(
-  'holds the low-water mark back until its claim is decided, from before the records are durable',
+  'holds the low-water mark back from before the records are durable until the claim is decided',
   async () => {
     const { shards, log, hold, lowest } = await newScene(recordsOf('a', [1]));
     log.add(lineOf({ actorId: 'zz' }));
@@ -48,7 +48,7 @@ recovering(
   },
 );
 
-recovering('is refused once the incarnation has ended', async () => {
+recovering('is refused after the incarnation has ended', async () => {
   const { shards, log, mine } = await newScene(recordsOf('a', [1]));
   shards.end();
   log.end(new Error('fenced'));

@@ -14,7 +14,7 @@ agreement('is unsure with fewer than two other clocks', () => {
   assert.is(verdictOf(YEARS_MS, 0), 'unsure');
 });
 
-agreement('deviates if it differs by more than 60 s from their median', () => {
+agreement('deviates if it differs by more than 60 s from the median of the others', () => {
   for (const direction of [1, -1]) {
     assert.is(verdictOf(direction * 60_000, 0, 0), 'agreed');
     assert.is(verdictOf(direction * 60_001, 0, 0), 'deviating');

@@ -19,7 +19,7 @@ many('processes each item once, in order, with bounded concurrency', async () =>
   assert.equal([begun, most], [[1, 2, 3, 4, 5, 6, 7], 3]);
 });
 
-many('ends at once if there are no items, and with the first rejection', async () => {
+many('ends immediately if there are no items, and with the first rejection', async () => {
   await forEachConcurrently([], 3, () => Promise.reject(new Error('never')));
   const refusal = await refusalOf(() =>
     forEachConcurrently([1, 2], 1, (item) =>

@@ -17,7 +17,7 @@ function onDisk(room: number) {
 
 const lines = suite('a stream of lines');
 
-// Report 23: a line that a full disk did not take ended the process.
+// Report 23: a line that could not be written to a full disk ended the process.
 lines('drops and counts lines while the disk is full, and continues when there is room', () => {
   const { disk, stream } = onDisk(0);
   stream.write('one\n');
@@ -39,16 +39,16 @@ lines('does not lose the line after a truncated line', () => {
 });
 
 lines('waits a moment for a full pipe, but not for each line of an outage', () => {
-  let tries = 0;
+  let attempts = 0;
   const stream = new LineStream(() => {
-    tries += 1;
+    attempts += 1;
     throw Object.assign(new Error('full'), { code: 'EAGAIN' });
   });
   stream.write('one\n');
-  const ofFirst = tries;
+  const ofFirst = attempts;
   for (let line = 0; line < 10; line += 1) stream.write('more\n');
   assert.ok(ofFirst > 1);
-  assert.equal([tries, stream.lost], [ofFirst + 10, 11]);
+  assert.equal([attempts, stream.lost], [ofFirst + 10, 11]);
 });
 
 lines.run();

@@ -15,8 +15,9 @@ const KEYS = fc.oneof(
   fc.nat(30).map((n) => n * 2 ** 32),
 );
 
-/** Number of insertions and deletions, with few entries at a time. */
+/** Number of insertions, each of which is later deleted. */
 const CHURN = 300_000;
+/** Number of entries in the map at a time. */
 const UNDER_WAY = 30;
 
 /** Maximum bytes left after a minor collection. A `Map` leaves 33 MB. */
@@ -75,7 +76,7 @@ numbers('are found behind deleted entries', () => {
 });
 
 for (const [what, factor] of [
-  ['in a row', 1],
+  ['with consecutive numbers', 1],
   ['with the same lower half', 2 ** 32],
 ] as const) {
   numbers(`of many keys ${what} are added and removed one by one without a leak`, () => {
@@ -95,7 +96,7 @@ for (const [what, factor] of [
     const left = liveHeapBytes() - before;
     assert.ok(left < LEFT_BYTES_MAX / 2, `${left} bytes are left`);
     map.set(factor, value);
-    assert.is(map.get(factor), value, 'the map continues from there');
+    assert.is(map.get(factor), value, 'an emptied map can be filled again');
   });
 }
 

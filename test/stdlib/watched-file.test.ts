@@ -38,13 +38,13 @@ function newScene() {
 
 const watched = suite('watched files');
 
-watched('are read at once', () => {
+watched('are read immediately', () => {
   const { files, parsed } = newScene();
   assert.is(files.current, 'first');
   assert.equal(parsed, ['first first']);
 });
 
-watched('are used once two polls have found the same contents', async () => {
+watched('are used after two polls have found the same contents', async () => {
   const { files, clock, writeBoth, refused } = newScene();
   const heard: string[] = [];
   using _ = files.onChange((value) => heard.push(value));
@@ -129,7 +129,7 @@ watched('do not notify removed listeners', async () => {
 
 const refusing = suite('when changed files are unusable');
 
-refusing('the value stays, every poll is counted, and the first is reported as news', async () => {
+refusing('the value stays, every poll is reported, and only the first poll as news', async () => {
   const { files, clock, write, refused, lock, key } = newScene();
   write('lock', 'second');
   await clock.look();
@@ -162,7 +162,7 @@ refusing('repaired files are used', async () => {
   assert.is(files.refusal, undefined);
 });
 
-refusing('restoring the previous files ends it without a change', async () => {
+refusing('restoring the previous files ends the refusal without a change', async () => {
   const { files, clock, write, refused } = newScene();
   files.onChange(() => assert.unreachable());
   write('lock', 'second');
@@ -209,7 +209,7 @@ refusing('files that become valid with time are then used', async () => {
   assert.is(refusals, 2);
 });
 
-refusing('files that are unusable at the start are rejected at once', () => {
+refusing('files that are unusable at the start are rejected immediately', () => {
   const path = join(folder, 'nowhere');
   const parse = () => {
     throw new Error('of no use');

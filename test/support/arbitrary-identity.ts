@@ -114,7 +114,7 @@ export function stepOf(stored: StoredObservation): Step {
 export const strengthsOf = (byKey: Record<string, number> = {}): number[] =>
   MODE_KEYS.map((key) => byKey[key] ?? 0);
 
-/** Runs `steps` on a copy of `from`. */
+/** State after `steps`, starting from a copy of `from`. */
 export function lived(from: State, steps: readonly Step[]): State {
   const state = from.slice();
   for (const step of steps) advance(state, step.observation, step.dtSeconds, state);
