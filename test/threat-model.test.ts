@@ -6,13 +6,13 @@ const DOCUMENTS = ['docs/threat-model.md', 'SECURITY.md'];
 
 const text = readFileSync('docs/threat-model.md', 'utf8');
 
-/** The cells of every row of a table, without its head. */
+/** Cells of each table row, without the header rows. */
 const rows = text
   .split('\n')
   .filter((line) => /^\| (?!Attack|Mistake|Risk)/.test(line))
   .map((line) => line.slice(2, -2).split(' | '));
 
-/** Everything between backticks that is meant to be a path of this repository. */
+/** Paths of this repository between backticks in a text. */
 function pathsIn(words: string): readonly string[] {
   return [...words.matchAll(/`((?:test|docs|deploy|services|bench)\/[\w./-]+)`/g)].map(
     ([, path = '']) => path,
@@ -21,7 +21,7 @@ function pathsIn(words: string): readonly string[] {
 
 const model = suite('the threat model');
 
-model('names a test in every row, and every test is there', () => {
+model('names a test in every row, and every named test exists', () => {
   assert.ok(rows.length >= 45, `${rows.length}`);
   for (const [name = '', ...cells] of rows) {
     const tests = pathsIn(cells.at(-1) ?? '').filter((path) => path.startsWith('test/'));
@@ -30,13 +30,13 @@ model('names a test in every row, and every test is there', () => {
   }
 });
 
-model('says of every row what stops it', () => {
+model('has text in every cell, so that every row has a countermeasure', () => {
   for (const [name = '', ...cells] of rows) {
     for (const cell of cells) assert.ok(cell.trim().length > 3, name);
   }
 });
 
-model('gives every row a name of its own, and refers to no other', () => {
+model('gives every row a unique name, and refers only to names of rows', () => {
   const names = rows.flatMap(([name = '']) => /^([A-Z]\d+): /.exec(name)?.[1] ?? []);
   assert.equal(names, [...new Set(names)]);
   for (const [, references = ''] of text.matchAll(/\(((?:[A-Z]\d+(?:, )?)+)\)/g)) {
@@ -49,9 +49,9 @@ model('has each of the ten risks of OWASP’s list of 2023', () => {
   assert.equal(risks.map(Number), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
 });
 
-const documents = suite('what is said of security');
+const documents = suite('the security documents');
 
-documents('is found from the README', () => {
+documents('are linked in the README', () => {
   const readme = readFileSync('README.md', 'utf8');
   for (const document of DOCUMENTS) assert.ok(readme.includes(`](${document})`), document);
 });

@@ -16,14 +16,14 @@ export class LookClock extends ManualClock {
     return super.after(delayMs, task);
   }
 
-  /** Runs a watch's next poll until its files are read. */
+  /** Runs the next poll of a watch. Resolves when the poll has read the files. */
   async look(): Promise<void> {
     const before = this.#planned;
     this.advance(LOOK_PERIOD_MS);
     while (this.#planned === before) await nextTurn();
   }
 
-  /** Runs two polls, after which a change counts. */
+  /** Runs two polls. A watch uses changed files after two polls with the same contents. */
   async looks(): Promise<void> {
     await this.look();
     await this.look();

@@ -86,7 +86,7 @@ export class ModelReplay {
 
 /**
  * Asserts that a served value equals `expected`: numbers to six decimals, everything else exactly.
- * Fields named in `ignored` may be additional.
+ * `actual` may also have the fields that are named in `ignored`.
  */
 export function assertServed(
   actual: unknown,

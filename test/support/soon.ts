@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 /** Timeout and polling interval, in milliseconds. */
 type Patience = { readonly withinMs?: number; readonly everyMs?: number };
 
-/** Resolves once the condition holds; fails with `what` after `withinMs`. */
+/** Polls until the condition holds. Fails with `what` after `withinMs`. */
 export async function soon(
   what: string,
   holds: () => Promise<boolean> | boolean,

@@ -56,7 +56,7 @@ outage('is not reported after one unanswered request, nor after a refusal', () =
   assert.equal(lines, []);
 });
 
-outage('is reported at once if its only connection is lost', () => {
+outage('is reported immediately if the only connection is lost', () => {
   const { clock, lines, dependencies } = newScene();
   const bus = dependencies.watch('NATS', 'nats:4222');
   bus.lost('the server is away or silent');
@@ -68,7 +68,7 @@ outage('is reported at once if its only connection is lost', () => {
   assert.match(lines[1] ?? '', /^info a dependency answers again .* seconds=1\.5$/);
 });
 
-outage('is no longer listed after its disposal', () => {
+outage('is no longer listed after the watch of the dependency is disposed', () => {
   const { dependencies } = newScene();
   const peer = dependencies.watch('limiter', 'old:8200');
   peer.lost('closed');

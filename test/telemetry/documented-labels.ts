@@ -20,7 +20,7 @@ const RULES: Readonly<Record<string, (value: string, metric: string) => boolean>
   db_operation_name: (value) => /^[a-z]+(_[a-z]+)*$/.test(value),
 };
 
-/** Part of a row about a single metric. */
+/** Matches the metric to which a part of a row is limited. */
 const OF_METRIC = /\bfor `(\w+_\w+)`/;
 
 /** Rows of the section, by label. */

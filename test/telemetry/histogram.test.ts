@@ -38,7 +38,7 @@ counting('is scraped like the library’s histogram for the same observations', 
   );
 });
 
-counting('shows a series once its labels are bound', async () => {
+counting('shows a series as soon as its labels are bound', async () => {
   const registry = new Registry();
   const histogram = new Histogram(NAME, 'Time of a call.', BOUNDS);
   registry.registerMetric(histogram as unknown as Metric);
@@ -46,7 +46,7 @@ counting('shows a series once its labels are bound', async () => {
   assert.match(await registry.metrics(), /^call_seconds_count 0$/m);
 });
 
-counting('rejects NaN without counting it', () => {
+counting('rejects NaN and infinity without counting them', () => {
   const histogram = new Histogram(NAME, 'Time of a call.', BOUNDS);
   const series = histogram.labels({});
   for (const value of [Number.NaN, Number.POSITIVE_INFINITY]) {

@@ -114,7 +114,7 @@ errors('is written with its chain of causes and every stack', () => {
   }
 });
 
-errors('is written in the same form at any place', () => {
+errors('is written in the same form in any field', () => {
   const error = new Error('here', { cause: new Error('why') });
   const line = lineOf({ err: error, cause: error, list: [{ error }] });
   assert.equal(line.err, line.cause);

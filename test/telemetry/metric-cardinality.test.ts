@@ -11,14 +11,15 @@ import { type Service, startStandalone } from '#test/support/servers/service';
 import { isDocumented } from '#test/telemetry/documented-labels';
 
 /**
- * Maximum number of series per process under any traffic (docs/metrics.md). The traffic below
- * creates about a third.
+ * Maximum number of series per process under any traffic (docs/metrics.md). The traffic in this
+ * file creates about a third of this number.
  */
 const SERIES_MAX = 4_000;
 
-/** Number of requests per half, and number of concurrent requests. */
+/** Number of requests in each half. */
 const REQUESTS = 3_000;
-const AT_ONCE = 32;
+/** Number of concurrent requests. */
+const CONCURRENCY = 32;
 
 /** CONNECT is only useful for a proxy. */
 const SENT_METHODS = METHODS.filter((method) => method !== 'CONNECT');
@@ -42,7 +43,7 @@ flooded.before(async () => {
 });
 flooded.after(async () => service[Symbol.asyncDispose]());
 
-flooded('all of them are counted', () => {
+flooded('most requests are counted, on many routes and with many statuses', () => {
   const counted = [...second].filter(([name]) =>
     name.startsWith('http_server_request_duration_seconds_count'),
   );
@@ -81,7 +82,7 @@ async function flood(random: SeededRandom): Promise<void> {
   const poor = await newCaller(service, { plan: 'free' });
   const keys = [caller.key, caller.key, caller.key, poor.key, ''];
   const { body } = await caller.send('POST', '/instances', { json: { name: 'Ada' } });
-  using agent = disposable(new Agent({ keepAlive: true, maxSockets: AT_ONCE }));
+  using agent = disposable(new Agent({ keepAlive: true, maxSockets: CONCURRENCY }));
   let left = REQUESTS;
   const lane = async (): Promise<void> => {
     while (left > 0) {
@@ -90,7 +91,7 @@ async function flood(random: SeededRandom): Promise<void> {
       await sendOne(agent.agent, random, key, body.data.id);
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, lane));
+  await Promise.all(Array.from({ length: CONCURRENCY }, lane));
 }
 
 function disposable(agent: Agent) {

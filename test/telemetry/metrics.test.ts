@@ -60,7 +60,7 @@ const RARE: readonly MetricName[] = [
   'limiter_heavy_losses_total',
   // Only with concurrent calls: tested below.
   'identity_mailbox_wait_seconds',
-  // Engines of a cluster only: test/startup/cluster/cluster.test.ts, test/actor-runtime, test/cluster.
+  // Only in clusters: test/startup/cluster/cluster.test.ts, test/actor-runtime, test/cluster.
   'journal_append_seconds',
   'journal_group_records',
   'journal_fenced_total',
@@ -87,7 +87,7 @@ const RARE: readonly MetricName[] = [
  * Maximum number of scrapes, a few milliseconds each, until a value that changes once a second
  * appears.
  */
-const TRIES_MAX = 3_000;
+const ATTEMPTS_MAX = 3_000;
 
 const names = Object.keys(METRICS) as MetricName[];
 
@@ -218,7 +218,7 @@ checkpoints('the age of dirty actors and a failed checkpoint are counted', async
   assert.not.ok(isObserved(stored.get('journal_unflushed_records')?.samples ?? []));
 });
 
-checkpoints('concurrent calls of one instance count as waiting', async () => {
+checkpoints('concurrent calls of one instance are counted as waiting', async () => {
   const scene = instancesUnderTest();
   await Promise.all([scene.ask(CREATE), scene.ask(observe(seen()))]);
   const families = familiesIn((await scene.metrics.scrape()).text);
@@ -276,7 +276,7 @@ async function textThat(
   url: string,
   calls: () => Promise<unknown>[] = () => [],
 ): Promise<string> {
-  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+  for (let attempts = 0; attempts < ATTEMPTS_MAX; attempts += 1) {
     const underWay = Promise.all(calls());
     const text = await textOf(url);
     await underWay;

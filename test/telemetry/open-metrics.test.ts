@@ -49,19 +49,22 @@ for (const [accept, isOpen] of [
   });
 }
 
-scrape('is in Prometheus’ own format in all other cases, before and after', async () => {
-  const metrics = createMetrics();
-  metrics.counter('identity_throttled_total').inc();
-  metrics.histogram('limiter_check_duration_seconds').labels({}).observe(0.004, sampled);
-  for (const _ of ['before', 'after']) {
-    const { contentType, text } = await metrics.scrape();
-    assert.match(contentType, /^text\/plain; version=0\.0\.4/);
-    assert.match(text, /^# TYPE identity_throttled_total counter$/m);
-    assert.match(text, /^identity_throttled_total 1$/m);
-    assert.not.match(text, /trace_id|# EOF/);
-    await metrics.scrape(ACCEPT);
-  }
-});
+scrape(
+  'is in Prometheus’ own format by default, before and after a scrape in OpenMetrics',
+  async () => {
+    const metrics = createMetrics();
+    metrics.counter('identity_throttled_total').inc();
+    metrics.histogram('limiter_check_duration_seconds').labels({}).observe(0.004, sampled);
+    for (const _ of ['before', 'after']) {
+      const { contentType, text } = await metrics.scrape();
+      assert.match(contentType, /^text\/plain; version=0\.0\.4/);
+      assert.match(text, /^# TYPE identity_throttled_total counter$/m);
+      assert.match(text, /^identity_throttled_total 1$/m);
+      assert.not.match(text, /trace_id|# EOF/);
+      await metrics.scrape(ACCEPT);
+    }
+  },
+);
 
 scrape('has the same series in both formats', async () => {
   const metrics = createMetrics();

@@ -42,7 +42,10 @@ const following = (ratio: number): Sampling => ({
   hasRareWork: true,
 });
 
-/** A tracer with a collector and its reports. */
+/**
+ * A tracer with a test collector. `lines` has the log lines of the tracer, and `lost` counts lost
+ * spans.
+ */
 async function openScene(
   listener?: RequestListener,
   sampling = following(1),

@@ -71,7 +71,7 @@ header('marks a recorded trace by its last bit, whatever the other flags', () =>
   assert.is(traceparentOf(TRACE_ID, SPAN_ID, true), CONTEXT);
 });
 
-header('is added to a message, if there is one', () => {
+header('is added to a message, if there is a traceparent', () => {
   assert.equal(traced({ n: 1 }, CONTEXT), { n: 1, traceparent: CONTEXT });
   assert.equal(traced({ n: 1 }, undefined), { n: 1 });
   assert.equal(traceFields(CONTEXT), { trace_id: TRACE_ID, span_id: SPAN_ID });

@@ -68,7 +68,7 @@ one.before(async () => {
       SERVICE_TRACE_RATIO: '0',
       SERVICE_LOG_LEVEL: 'debug',
     },
-    // Also records the nodes' own work.
+    // Engines also record their own work.
     variablesOf: (part) => ({ SERVICE_TRACE_RATIO: part === 'engine' ? '1' : '0' }),
   });
   instanceId = await createInstance(cluster.caller, { name: 'Philomela' });
@@ -77,7 +77,7 @@ one.after(async () => {
   await cluster[Symbol.asyncDispose]();
 });
 
-one('edge, limiter, engine and journal append are linked in its trace', async () => {
+one('edge, limiter, engine and journal append are linked in the trace of the caller', async () => {
   const { traceId, spanId, headers } = callersSpan();
   await observe(headers);
   const spans = await traceOf(jaeger, traceId, isWhole);
@@ -105,7 +105,7 @@ one('edge, limiter, engine and journal append are linked in its trace', async ()
   assert.ok(append.startUs >= engine.startUs && append.tookUs <= edge.tookUs);
 });
 
-one('its spans follow OpenTelemetry’s conventions', async () => {
+one('the spans of the trace follow OpenTelemetry’s conventions', async () => {
   const { traceId, headers } = callersSpan();
   await observe(headers);
   const spans = await traceOf(jaeger, traceId, isWhole);

@@ -82,7 +82,10 @@ export function assertRefusalShape(answer: Answer): void {
   assert.ok(validate(answer.body), `${ajv.errorsText(validate.errors)}\n${answer.text}`);
 }
 
-/** Asserts the headers in every answer under `/v1`: limiter-headers, attacks (ASVS 4.1.1). */
+/**
+ * Asserts the headers that every answer under `/v1` must have. Source: limiter-headers, attacks
+ * (ASVS 4.1.1).
+ */
 function assertCommon({ headers, status, text, body }: Answer): void {
   for (const name of ['limit', 'remaining', 'reset'].map((part) => `x-ratelimit-${part}`)) {
     assert.match(headers.get(name) ?? 'missing', WHOLE, name);

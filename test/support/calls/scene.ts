@@ -42,7 +42,7 @@ async function sceneOf(service: Service): Promise<Omit<Scene, 'close'>> {
   return { service, caller: await newCaller(), newCaller };
 }
 
-/** Creates an account whose answers are checked against the API document. */
+/** Creates an account. Every answer to its caller is checked against the API document. */
 export async function newDocumentedCaller(
   service: Service,
   requested: RequestedCaller = {},

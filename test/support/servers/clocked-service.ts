@@ -16,7 +16,7 @@ import { NO_OVERVIEW } from '#test/support/no-overview';
 import type { Service } from '#test/support/servers/service';
 import { TEST_ORIGIN } from '#test/support/test-logger';
 
-/** Minimum actor settings. An instance is evicted after two idle minutes. */
+/** Settings of the actors. An idle instance is evicted after two minutes. */
 const ACTORS = { idleAgeMs: 120_000, memoryBytesMax: 64 * 1_024 * 1_024 };
 
 /** A service on a fake clock. */

@@ -27,8 +27,9 @@ export type ClusterPlace = { cassandra: string; keyspace: string; nats: string }
 export type ClusterParts = {
   /** Limiter names. */
   readonly limiters: readonly string[];
-  /** Variables for all processes, and for limiters only. */
+  /** Variables for all processes. */
   readonly variables?: Record<string, string>;
+  /** Further variables for limiters. */
   readonly limiterVariables?: Record<string, string>;
   /** Variables by part: engine, limiter or edge. */
   readonly variablesOf?: (part: string) => Record<string, string>;

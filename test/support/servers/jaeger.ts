@@ -11,8 +11,9 @@ export type FoundSpan = {
   /** Linked span ids. */
   readonly linkedIds: readonly string[];
   readonly tags: Readonly<Record<string, unknown>>;
-  /** Start in Unix microseconds, and duration in microseconds. */
+  /** Start in Unix microseconds. */
   readonly startUs: number;
+  /** Duration in microseconds. */
   readonly tookUs: number;
 };
 
@@ -30,12 +31,15 @@ type JaegerSpan = {
 type JaegerTrace = { spans: JaegerSpan[]; processes: Record<string, { serviceName: string }> };
 
 /** Polling interval, in milliseconds. */
-const LOOK_MS = 100;
+const POLL_MS = 100;
 
 /** Timeout in milliseconds; processes send spans once a second. */
 const FOUND_MS_MAX = 20_000;
 
-/** A trace's spans, once `isWhole` accepts the spans, or all spans found after 20 s. */
+/**
+ * Spans of a trace. Polls Jaeger until `isWhole` accepts the spans. After 20 s, returns the spans
+ * found so far.
+ */
 export async function traceOf(
   jaeger: string,
   traceId: string,
@@ -44,7 +48,10 @@ export async function traceOf(
   return await untilFound(`${jaeger}/api/traces/${traceId}`, isWhole);
 }
 
-/** Spans from all traces with a span by this name in a service; empty after 20 s. */
+/**
+ * Spans of all traces that have a span named `operation` from `service`. Polls Jaeger for up to 20
+ * s, and then returns no spans.
+ */
 export async function tracesWith(
   jaeger: string,
   service: string,
@@ -64,7 +71,7 @@ async function untilFound(
     const { data } = (await response.json()) as { data: JaegerTrace[] | null };
     const spans = (data ?? []).flatMap(spansIn);
     if (isWhole(spans) || performance.now() > endMs) return spans;
-    await sleep(LOOK_MS);
+    await sleep(POLL_MS);
   }
 }
 

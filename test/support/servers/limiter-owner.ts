@@ -2,16 +2,19 @@ import { formatApiKey, SECRET_LENGTH } from '#accounts/api-key';
 import { send } from '#test/support/calls/caller';
 import type { Cluster } from '#test/support/servers/cluster';
 
-/** Secret that belongs to no key, so calls with it count nothing in the account. */
+/** Secret that belongs to no key. Calls with this secret count nothing in the account. */
 const SECRET = '0'.repeat(SECRET_LENGTH);
 
 /** Maximum attempts before the search fails. */
-const TRIES_MAX = 20;
+const ATTEMPTS_MAX = 20;
 
-/** Name of the limiter that owns an account. This limiter counts a wrong key's refusal. */
+/**
+ * Finds the limiter that owns an account, and returns its name. Sends a wrong key, because only the
+ * owner counts the refusal.
+ */
 export async function ownerOf(cluster: Cluster, accountId: string): Promise<string> {
   const authorization = `Bearer ${formatApiKey(accountId, SECRET)}`;
-  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+  for (let attempts = 0; attempts < ATTEMPTS_MAX; attempts += 1) {
     const before = await refusals(cluster);
     await send(cluster.service(), 'GET', '/personas', { headers: { authorization } });
     const after = await refusals(cluster);

@@ -8,8 +8,9 @@ import { startNats } from '#deploy/local/servers/nats-server';
 const STORE = resolve('test/grpc/certificates/store');
 
 /**
- * Settings with TLS from the first byte, `store`'s certificate and required client certificates.
- * Clients that wait for the server's greeting, such as the start check, use plain text.
+ * Settings with TLS from the first byte, the certificate of `store`, and required client
+ * certificates. Clients that wait for the server's greeting, such as the start check, use plain
+ * text.
  */
 export const ENCRYPTED = `
   tls {

@@ -5,7 +5,7 @@ import { makeEnvironment, pythonLack, runPytest } from '#test/support/servers/py
 import { suiteUnless } from '#test/support/servers/real-servers';
 import { startStandalone } from '#test/support/servers/service';
 
-/** Which Python client tests to run. */
+/** Tests of the Python client to run. */
 export type PythonTests = {
   readonly title: string;
   /** Arguments for pytest. */

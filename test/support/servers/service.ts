@@ -76,7 +76,7 @@ function letExitWithout(child: ChildProcess): void {
     (stream as Socket | null)?.unref();
 }
 
-/** Few shards, because every start claims all shards. */
+/** Variables for a process on Cassandra, with few shards, because every start claims all shards. */
 function onCassandra(): Record<string, string> {
   return {
     SERVICE_STORAGE: 'cassandra',
