@@ -40,7 +40,7 @@ counts('is bounded: a new key replaces the least used key', () => {
   assert.is(prefixes.at(-1), digestOf('new').slice(0, 8));
 });
 
-/** A meter of an account with two keys, and the usage of each key. */
+/** A meter of an account with two keys. `used` returns the usage of each key from day 15 on. */
 function twoKeys() {
   let meter = meterUnderTest(custom(1_000, 100_000), undefined, KEYS);
   let calls = 0;

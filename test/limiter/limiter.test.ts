@@ -278,7 +278,7 @@ stalled('ends after 2.5 s with an unknown outcome', async () => {
   const journal = { isLasting: true, isOnlyWriter: false, append };
   const { admit, clock, id, limiter } = await limiterUnderTest(custom(60, 1_000), { journal });
   let refusal: unknown;
-  // The admission waits for its own record; the reset waits for earlier records.
+  // The admission waits for its own record. The reset waits for earlier records.
   void admit(1).catch(() => undefined);
   await turnOfEvents();
   const reset = limiter.admin.resetUsage(id).catch((fault: unknown) => {

@@ -2,9 +2,9 @@ import { suite as plainSuite } from 'uvu';
 import { installedK6 } from '#deploy/local/install/k6';
 
 /**
- * uvu's `suite` for tests with k6; skips the tests if k6 is not available. Throws if CI=true,
- * because CI builds k6 before the tests. Separate because test/runner/plan.ts finds tests with k6
- * by this name.
+ * uvu's `suite` for tests with k6. If k6 is not available, the suite skips its tests. If CI=true,
+ * throws instead, because CI builds k6 before the tests. test/runner/plan.ts finds the tests with
+ * k6 by the name of this function.
  */
 export async function k6OrSkip(name: string) {
   const real = plainSuite(name);

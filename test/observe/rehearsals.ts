@@ -217,7 +217,7 @@ async function floodEdge({ plan, target }: WatchedCluster): Promise<() => Promis
     if (isOver) return;
     const socket = connect(port, '127.0.0.1');
     sockets.add(socket);
-    // The edge closes connections sometimes; a new connection replaces each closed connection.
+    // The edge sometimes closes a connection. A new connection then replaces the closed connection.
     socket.on('error', () => undefined);
     socket.on('close', () => {
       sockets.delete(socket);

@@ -2,7 +2,7 @@ import type { EngineAnswer, EngineCall } from '#grpc/engine-messages';
 import { callOf, type clusterUnderTest } from '#test/routing/routing-fakes';
 import { stateOf } from '#test/support/settled';
 
-/** A router to engines, and its engines. */
+/** A router and the engines behind it. */
 export type Cluster = ReturnType<typeof clusterUnderTest>;
 
 /** Sends a call. A synchronous throw becomes a rejection that the test may read later. */

@@ -2,7 +2,7 @@ import type { AdmitCall, LimiterAnswer, LimiterCall, SettleCall } from '#grpc/li
 import type { limitersUnderTest } from '#test/routing/routing-fakes';
 import { stateOf } from '#test/support/settled';
 
-/** A router to limiters, and its limiters. */
+/** A router and the limiters behind it. */
 export type Limiters = ReturnType<typeof limitersUnderTest>;
 
 /** An admission of three cycles. */

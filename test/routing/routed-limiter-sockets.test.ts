@@ -36,7 +36,7 @@ function served(limiter: LimiterClient) {
   return serveGrpc({ listen: '127.0.0.1:0', services, stopGraceMs: 200 });
 }
 
-/** A router over real connections, and the reasons of its retries. */
+/** A router over real connections. `retries` has the reasons of its retries. */
 function routerUnderTest(timeoutMs: number) {
   const { owners, retries, ports } = realRouting();
   const routed = new RoutedLimiter({

@@ -34,7 +34,7 @@ async function served(engine: EngineClient, incarnation = 'inc_1', stopGraceMs =
   return await serveGrpc({ listen: LISTEN, services, stopGraceMs });
 }
 
-/** A router over real connections, and the reasons of its retries. */
+/** A router over real connections. `retries` has the reasons of its retries. */
 function routerUnderTest() {
   const { owners, retries, ports } = realRouting();
   const connect = (address: string) => new FrameClient(engineProtocol, { address });

@@ -159,7 +159,7 @@ type Sent<Call> = {
   readonly timeoutMs: number | undefined;
 };
 
-/** Nodes of a service by address, the connections to them, and all calls sent. */
+/** Nodes of a service by address, and fake connections to the nodes. `sent` records all calls. */
 function nodesUnderTest<Call, Answer>(
   unavailable: 'engine_unavailable' | 'limiter_unavailable',
   isOpen: boolean,
@@ -205,7 +205,7 @@ function nodesUnderTest<Call, Answer>(
   return { clock, owners, nodes, peers, sent, retries, pass, routing: ports };
 }
 
-/** Engines by address, a router in front of them, and all calls sent. */
+/** Engines by address, and a router in front of the engines. `sent` records all calls. */
 export function clusterUnderTest({ isOpen = true } = {}) {
   const {
     nodes: engines,

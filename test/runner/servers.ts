@@ -35,7 +35,7 @@ const ENCRYPTED = {
   },
 };
 
-/** `variable` contains the address of a server; `need` matches files that use the server. */
+/** `variable` contains the address of a server. `need` matches test files that use the server. */
 const SERVERS = [
   { name: 'nats', variable: 'TEST_NATS', need: /\bnatsOrSkip\(/, open: startNats },
   {

@@ -7,14 +7,14 @@ import { TEST_ORIGIN } from '#test/support/test-logger';
 const KEY = `svc_sk_${'aB3'.repeat(16)}zZ`;
 const SECRET = 'do-not-show-this';
 
-/** Output of a logger. */
+/** Text that a logger writes while `say` runs. */
 function written(say: (logger: Logger) => void): string {
   const lines: string[] = [];
   say(createLogger('debug', TEST_ORIGIN, { write: (line) => void lines.push(line) }));
   return lines.join('');
 }
 
-/** Single output line for these fields. */
+/** The parsed line that a logger writes for the given fields. */
 function lineOf(fields: object): ReturnType<typeof JSON.parse> {
   return JSON.parse(written((logger) => logger.error(fields, 'text')));
 }

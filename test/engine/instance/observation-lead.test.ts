@@ -9,7 +9,7 @@ import {
   seen,
 } from '#test/engine/instance/instance-fixture';
 
-/** A call, and the pause before the call. */
+/** A call after a pause. */
 type Step = {
   readonly pauseMs: number;
   readonly count: number;

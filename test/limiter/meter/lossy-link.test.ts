@@ -14,7 +14,7 @@ const REQUESTS = 8;
 /** Cycles per month in the plan. The histories reach this limit. */
 const CYCLES = 20;
 
-/** A call: reserved cycles, cycles used by the engine, and the pause before the call. */
+/** A call with its reserved cycles and used cycles, and the pause before it. */
 type Wanted = { readonly cycles: number; readonly uses: number; readonly pauseMs: number };
 
 const requests: fc.Arbitrary<Wanted> = fc

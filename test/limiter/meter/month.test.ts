@@ -4,7 +4,7 @@ import { custom, meterUnderTest } from '#test/limiter/limiter-fixture';
 
 const FEBRUARY_MS = Date.UTC(2026, 1, 1);
 
-/** A meter with 1,000 cycles, and its usage report. */
+/** A meter with 1,000 cycles per month. `cycles` returns the cycles in its usage report. */
 function monthUnderTest(earlier?: ReturnType<typeof meterUnderTest>) {
   const fixture = earlier?.next() ?? meterUnderTest(custom(1_000, 1_000));
   const { meter, now, clock } = fixture;

@@ -7,7 +7,7 @@ export const ADMIN_TOKEN = 'the-token-of-the-admin-ports-of-all-tests';
 
 let file: string | undefined;
 
-/** A file with the token for child processes; deleted on exit. */
+/** A file with the token for child processes. The file is deleted when this process exits. */
 export function adminTokenFile(): string {
   if (file !== undefined) return file;
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-token-'));

@@ -32,7 +32,7 @@ export function bought(accountId: string, change: Partial<LocalEvent> = {}) {
   return localProvider(unchanging([SECRET])).notificationFor(event, Date.now());
 }
 
-/** Client without an API key; checks every answer against the API document. */
+/** Client without an API key. Every answer is checked against the API document. */
 export function keyless({ service }: { readonly service: Service }) {
   const caller = documented({
     accountId: '',
@@ -41,7 +41,7 @@ export function keyless({ service }: { readonly service: Service }) {
   });
   return {
     ...caller,
-    /** Sends a notification with this signature; without a signature if undefined. */
+    /** Sends a notification with the given signature, or without a signature if undefined. */
     notify(body: string, signature: string | undefined, sent: Sent = {}): Promise<Answer> {
       const signed = signature === undefined ? {} : { 'stripe-signature': signature };
       const headers = { ...signed, ...sent.headers };

@@ -11,7 +11,7 @@ import { systemClock } from '#stdlib/clock';
  * as a process.
  */
 
-/** Maximum wait in milliseconds; announcements arrive earlier. */
+/** Maximum wait in milliseconds. Announcements arrive earlier. */
 const WAIT_MS_MAX = 3_000;
 
 const config = readConfig();

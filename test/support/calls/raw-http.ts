@@ -21,7 +21,7 @@ export class RawConnection implements Disposable {
       this.#received = Buffer.concat([this.#received, chunk]);
       this.#signal();
     });
-    // A reset also ends the connection; the test reads the data received so far.
+    // A reset also ends the connection. The test can still read the data received so far.
     socket.on('error', () => undefined);
     socket.once('close', () => this.#end());
     socket.once('end', () => this.#end());

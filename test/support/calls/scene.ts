@@ -16,7 +16,7 @@ export type SceneCaller = Caller & {
   process(id: string, observation: object): Promise<ReturnType<typeof JSON.parse>>;
 };
 
-/** A running service with one caller; every answer is checked against the API document. */
+/** A running service with one caller. Every answer is checked against the API document. */
 export type Scene = {
   readonly service: Service;
   readonly caller: SceneCaller;

@@ -19,7 +19,7 @@ const executablePath = findChromium();
 const lack =
   executablePath === undefined ? 'no Chromium was found (apt-get install chromium)' : undefined;
 
-/** uvu's `suite`; without Chromium, tests are skipped and hooks do not run. */
+/** uvu's `suite`. Without Chromium, tests are skipped and hooks do not run. */
 export const chromiumSuite: typeof plainSuite = (name, context) => suiteUnless(lack)(name, context);
 
 /** Starts Chromium with further arguments. */

@@ -33,14 +33,14 @@ export type ClusterParts = {
   readonly limiterVariables?: Record<string, string>;
   /** Variables by part: engine, limiter or edge. */
   readonly variablesOf?: (part: string) => Record<string, string>;
-  /** Maximum process lifetime in milliseconds; default a whole test file. */
+  /** Maximum process lifetime in milliseconds. The default is enough for a whole test file. */
   readonly runMsMax?: number;
 };
 
 /** Cluster secret for all processes. */
 const SHARED_KEY = 'the secret of all tests';
 
-/** Maximum process lifetime in milliseconds: a whole test file. */
+/** Maximum process lifetime in milliseconds, enough for a whole test file. */
 const RUN_MS_MAX = 230_000;
 
 /** Few shards, because every start claims all shards. */

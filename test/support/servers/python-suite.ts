@@ -10,7 +10,7 @@ export type PythonTests = {
   readonly title: string;
   /** Arguments for pytest. */
   readonly args: readonly string[];
-  /** Minimum test count; with fewer, pytest has not found all tests. */
+  /** Minimum number of tests. If there are fewer, pytest has not found all tests. */
   readonly testsMin: number;
   /** Whether the tests need a real service, whose address and key are then in the environment. */
   readonly needsService: boolean;

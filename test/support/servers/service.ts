@@ -69,7 +69,7 @@ export function sharedService(): Promise<Service> {
   return started;
 }
 
-/** Lets this process exit while the child runs; the exit handler of `start` ends the child. */
+/** Lets this process exit while the child runs. The exit handler of `start` then ends the child. */
 function letExitWithout(child: ChildProcess): void {
   child.unref();
   for (const stream of [child.stdin, child.stdout, child.stderr])

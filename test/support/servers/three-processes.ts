@@ -7,7 +7,10 @@ export type ThreeProcesses = {
   readonly metricsUrls: readonly string[];
 };
 
-/** Starts the three processes in memory, connected by streams; each ends after `msMax`. */
+/**
+ * Starts the three processes with stores in memory and gRPC streams between them. Each process is
+ * killed after `msMax` milliseconds.
+ */
 export async function startThreeProcesses(msMax?: number): Promise<ThreeProcesses> {
   const [limiter, engine] = [runMain(['limiter'], {}, msMax), runMain(['engine'], {}, msMax)];
   await Promise.all([limiter.says(/ready/), engine.says(/ready/)]);
