@@ -164,7 +164,7 @@ export class SlowJournal implements Journal {
     this.#pending.shift()?.resolve();
   }
 
-  /** Fails the oldest append. The writer of the journal then fails too. */
+  /** Fails the oldest append, which ends the commit log that writes to the journal. */
   async fail(): Promise<void> {
     await turnOfEvents();
     this.#pending.shift()?.reject(new Fault('service_unavailable', 'fenced'));
