@@ -25,6 +25,7 @@ export const BODY_NAMES: Readonly<Record<string, string>> = {
 /** Names of query models by operation. */
 export const QUERY_NAMES: Readonly<Record<string, string>> = {
   listInstances: 'InstancesQuery',
+  getContract: 'ContractQuery',
   getHistory: 'HistoryQuery',
   getDrift: 'DriftQuery',
   listPersonas: 'PersonasQuery',

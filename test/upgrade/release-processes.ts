@@ -16,7 +16,7 @@ export type Place = {
 };
 
 /** Maximum process lifetime, in milliseconds, for a whole test file. */
-const RUN_MS_MAX = 220_000;
+const RUN_MS_MAX = 400_000;
 
 /** Processes of two releases, by place name. */
 export class ReleaseProcesses implements AsyncDisposable {

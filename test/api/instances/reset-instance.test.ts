@@ -14,7 +14,7 @@ const reset = (id: string, json: unknown) =>
   caller.send('POST', `/instances/${id}/reset`, { json });
 const stateOf = async (id: string) => {
   const { data } = (await caller.send('GET', `/instances/${id}/snapshot`)).body;
-  const { created_at: _, updated_at: __, ...state } = data;
+  const { created_at: _, updated_at: __, set_point: ___, ...state } = data;
   return state;
 };
 const contractOf = async (id: string) =>

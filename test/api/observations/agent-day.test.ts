@@ -78,7 +78,7 @@ class Diary {
       (await caller.send('GET', `/instances/${this.id}${path}`)).body;
     const [instance, now, contract] = await Promise.all(['', '/snapshot', '/contract'].map(read));
     const [history, drift] = await Promise.all(['/history?limit=5', '/drift'].map(read));
-    const { created_at: _, updated_at, cycle_count, ...snapshot } = now.data;
+    const { created_at: _, updated_at, cycle_count, set_point, ...snapshot } = now.data;
     assert.is(cycle_count, this.cycle);
     assert.is(instance.data.cycle_count, this.cycle);
     assert.is(instance.data.updated_at, updated_at);

@@ -1,8 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { contractPrompt } from '#identity/contract-prompt';
 import { changesNothing, hidesFromOthers } from '#test/api/instances/one-instance';
 import type { Caller } from '#test/support/calls/caller';
-import { observationAt, sharedScene } from '#test/support/calls/scene';
+import { assertRefused, observationAt, sharedScene } from '#test/support/calls/scene';
 
 const scene = await sharedScene();
 const { caller } = scene;
@@ -46,6 +47,27 @@ reading('of a persona’s instance gives the persona’s style and actions', asy
     assert.equal(data.decision_style, persona.decision_style, personaId);
     assert.equal(data.allowed_actions.slice(0, 5), persona.preferred_actions, personaId);
   }
+});
+
+reading(
+  'with prompt=true also gives the prompt of the same contract, under the same tag',
+  async () => {
+    const id = await caller.createInstance();
+    const plain = await get(caller, id);
+    const prompted = await caller.send('GET', `/instances/${id}/contract?prompt=true`);
+    const { prompt, ...contract } = prompted.body.data;
+    assert.equal(contract, plain.body.data);
+    assert.is(prompt, contractPrompt(contract));
+    assert.is(prompted.headers.get('etag'), plain.headers.get('etag'));
+    const unchanged = await caller.send('GET', `/instances/${id}/contract?prompt=false`);
+    assert.equal(unchanged.body, plain.body);
+  },
+);
+
+reading('with another value of prompt is refused', async () => {
+  const id = await caller.createInstance();
+  const answer = await caller.send('GET', `/instances/${id}/contract?prompt=1`);
+  assertRefused(answer, 400, 'invalid_request', { reason: 'invalid_parameter', field: 'prompt' });
 });
 
 reading('after a cycle gives that cycle’s contract, under the same tag', async () => {

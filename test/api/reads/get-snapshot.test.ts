@@ -15,8 +15,9 @@ reading('of a new instance is answered 200 with cycle 0 and the instance’s tim
   const { id, created_at } = made.body.data;
   const answer = await get(caller, id);
   assert.is(answer.status, 200);
-  const { mode_strengths, ...rest } = answer.body.data;
+  const { mode_strengths, set_point, ...rest } = answer.body.data;
   assert.is(Object.keys(mode_strengths).length, 7);
+  assert.equal(set_point, mode_strengths);
   assert.equal(rest, {
     instance_id: id,
     cycle: 0,
@@ -30,13 +31,13 @@ reading('of a new instance is answered 200 with cycle 0 and the instance’s tim
   assert.is(answer.headers.get('etag'), made.headers.get('etag'));
 });
 
-reading('after a cycle gives that cycle’s snapshot and three more fields', async () => {
+reading('after a cycle gives that cycle’s snapshot and four more fields', async () => {
   const id = await caller.createInstance();
   const processed = await caller.send('POST', `/instances/${id}/process`, {
     json: observationAt(0, { mode_target: 'STRESS_RESPONSE', signal_strength: 0.9 }),
   });
   const answer = await get(caller, id);
-  const { cycle_count, created_at, updated_at, ...snapshot } = answer.body.data;
+  const { cycle_count, created_at, updated_at, set_point, ...snapshot } = answer.body.data;
   assert.equal(snapshot, processed.body.data.snapshot);
   assert.is(cycle_count, 1);
   assert.ok(updated_at >= created_at);

@@ -92,6 +92,13 @@ type Handler<Body, Query> =
   | {
       readonly kind: 'engine';
       readonly command: (request: CheckedRequest<Body, Query>) => EngineCommand;
+      /**
+       * Changes the engine's answer, which is JSON text, for this request. Returns undefined if the
+       * answer stays as it is, which is the usual case.
+       */
+      readonly present?: (
+        request: CheckedRequest<Body, Query>,
+      ) => ((body: string) => string) | undefined;
     }
   /** Answered by repeated calls to the same engine, as an event stream (decision 244). */
   | {

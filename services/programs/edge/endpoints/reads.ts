@@ -9,7 +9,8 @@ import {
   HistoryRecord,
   pageOf,
 } from '#edge/schemas/answers';
-import { DriftQuery, EventsQuery, HistoryQuery } from '#edge/schemas/instance';
+import { ContractQuery, DriftQuery, EventsQuery, HistoryQuery } from '#edge/schemas/instance';
+import { contractPrompt } from '#identity/contract-prompt';
 
 /** Endpoint `GET /instances/{id}/snapshot`. Source: interface 4.2. */
 export const getSnapshot = endpoint({
@@ -36,13 +37,29 @@ export const getContract = endpoint({
   tag: 'Engine',
   summary: 'Get the current execution contract',
   description:
-    'Which actions are allowed and forbidden now, and in which style. Processes nothing.',
+    'Which actions are allowed and forbidden now, and in which style. With `prompt=true`, the ' +
+    'answer also has `prompt`: the contract as English text for the instructions of a language ' +
+    'model. Put the text last in the instructions. Processes nothing.',
   scope: 'read',
+  query: ContractQuery,
   response: dataOf(Contract),
-  examples: [{ summary: 'the current contract' }],
+  examples: [
+    { summary: 'the current contract' },
+    { summary: 'with its prompt, by ?prompt=true', query: '?prompt=true' },
+  ],
   isTagged: true,
-  handler: { kind: 'engine', command: () => ({ kind: 'readContract' }) },
+  handler: {
+    kind: 'engine',
+    command: () => ({ kind: 'readContract' }),
+    present: ({ query }) => (query.prompt ? withPrompt : undefined),
+  },
 });
+
+/** Adds the prompt of a contract to the text of its answer. */
+function withPrompt(body: string): string {
+  const { data } = JSON.parse(body);
+  return JSON.stringify({ data: { ...data, prompt: contractPrompt(data) } });
+}
 
 /** Endpoint `GET /instances/{id}/drift`. Source: interface 4.2. */
 export const getDrift = endpoint({

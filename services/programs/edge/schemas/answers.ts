@@ -110,6 +110,9 @@ export const CurrentSnapshot = named('CurrentSnapshot', {
   cycle_count: Count,
   created_at: Time,
   updated_at: Time,
+  set_point: Strengths.optional().describe(
+    'Long-term average of each mode, the reference of drift. Absent in release 1.0.',
+  ),
 });
 
 const DecisionStyle = named('DecisionStyle', {
@@ -133,6 +136,12 @@ export const Contract = named('Contract', {
     support_required: z.boolean(),
     cooldown_required: z.boolean(),
   }),
+  prompt: z
+    .string()
+    .optional()
+    .describe(
+      'The contract as text for a language model. Only in `GET …/contract` with `prompt=true`.',
+    ),
 });
 
 const PersonaId = z.enum(PERSONA_PROFILES.map(({ id }) => id));

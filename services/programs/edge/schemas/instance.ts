@@ -117,6 +117,16 @@ export const ListQuery = z.strictObject({
   search: textOf(1, SEARCH_LENGTH_MAX).optional(),
 });
 
+/** Query for `GET /instances/{id}/contract`. */
+export const ContractQuery = z.strictObject({
+  prompt: z
+    .string()
+    .regex(/^(true|false)$/, 'must be true or false')
+    .optional()
+    .transform((text) => text === 'true')
+    .meta({ type: 'boolean', default: false, description: 'Whether the answer has `prompt`.' }),
+});
+
 const Generation = z.enum(['current', 'all']).default('current');
 
 /** Query for `GET /instances/{id}/history`. Source: interface 4.2. */

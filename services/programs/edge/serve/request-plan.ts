@@ -30,6 +30,8 @@ export type RequestPlan =
       readonly cycles: number;
       readonly idempotency: IdempotencyKey | undefined;
       readonly ifMatch: string | undefined;
+      /** Changes the text of the engine's answer; undefined for nearly every request. */
+      readonly present?: ((body: string) => string) | undefined;
     }
   | {
       readonly kind: 'stream';
@@ -68,7 +70,9 @@ export function planRequest(
     if (handler.kind !== 'engine') return { kind: 'local', handler, request: checked };
     const command = handler.command(checked);
     const cycles = endpoint.cyclesOf(checked);
-    return { kind: 'command', command, cycles, idempotency, ifMatch };
+    const plan = { kind: 'command', command, cycles, idempotency, ifMatch } as const;
+    const present = handler.present?.(checked);
+    return present === undefined ? plan : { ...plan, present };
   } catch (error) {
     return { kind: 'refused', fault: toFault(error) };
   }

@@ -104,7 +104,7 @@ export async function serve(
       await serveStream({ endpoint, request, reply, call, command, admitted }, ports);
       return;
     }
-    const answered = await perform(plan, call, admitted, request, ports, audited);
+    const answered = presented(plan, await perform(plan, call, admitted, request, ports, audited));
     await audited?.answered(answered);
     const headers = await headersAfter(call, answered, admitted, ports);
     answer(endpoint, request, reply, answered, headers, ports);
@@ -220,6 +220,14 @@ function perform(
   const { requestId } = exchangeOf(request) ?? {};
   const from = { accountId: caller.accountId, address, requestId };
   return localAnswer(plan.handler, plan.request, from, admitted, ports.account);
+}
+
+/** The engine's answer as the endpoint presents the answer. */
+function presented(plan: Planned, answered: EdgeAnswer): EdgeAnswer {
+  if (plan.kind !== 'command' || plan.present === undefined) return answered;
+  const { body } = answered;
+  const text = typeof body === 'string' ? body : Buffer.from(body).toString();
+  return { ...answered, body: plan.present(text) };
 }
 
 function sendCommand(

@@ -154,12 +154,25 @@ export function instanceAnswer(id: string, head: InstanceHead, models: Models): 
   return objectAnswer(body, etagOf(id, head.version));
 }
 
-/** Answer to `GET /instances/{id}/snapshot`: a snapshot with three more fields (interface 2.5). */
+/** Answer to `GET /instances/{id}/snapshot`: a snapshot with four more fields (interface 2.5). */
 export function snapshotAnswer(id: string, head: InstanceHead, models: Models): EngineAnswer {
   const report = reportOf(id, head, models);
-  const times = `"created_at":"${isoTime(head.createdAtMs)}","updated_at":"${isoTime(head.updatedAtMs)}"`;
-  const more = `"cycle_count":${report.snapshot.cycle},${times}`;
-  return answerOf(`${snapshotJson(id, report).slice(0, -1)},${more}}`, etagOf(id, head.version), 0);
+  const more = {
+    cycle_count: report.snapshot.cycle,
+    created_at: isoTime(head.createdAtMs),
+    updated_at: isoTime(head.updatedAtMs),
+    set_point: byMode(referencePointsOf(id, head, models).setPoint),
+  };
+  const json = `${snapshotJson(id, report).slice(0, -1)},${JSON.stringify(more).slice(1)}`;
+  return answerOf(json, etagOf(id, head.version), 0);
+}
+
+function referencePointsOf(
+  id: string,
+  { modelVersion, model }: Pick<InstanceHead, 'modelVersion' | 'model'>,
+  models: Models,
+) {
+  return modelOf(models, modelVersion, id).readReferencePoints(model);
 }
 
 /** Answer to `GET /instances/{id}/contract`. */
@@ -177,8 +190,7 @@ export function followedState(
   models: Models,
 ): string {
   const report = reportJson(id, reportOf(id, head, models));
-  const { readReferencePoints } = modelOf(models, head.modelVersion, id);
-  const { setPoint, lastStable } = readReferencePoints(head.model);
+  const { setPoint, lastStable } = referencePointsOf(id, head, models);
   const references = { set_point: byMode(setPoint), last_stable: byMode(lastStable) };
   return `${report.slice(0, -1)},${JSON.stringify(references).slice(1)}`;
 }
