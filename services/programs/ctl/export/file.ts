@@ -43,16 +43,15 @@ export class ExportFile {
   }
 
   /**
-   * Opens a file and reads its first two lines. `onRead` receives the progress in bytes during the
-   * reading. Rejects with a `CtlError` if the file is no export.
+   * Opens a file and reads its first two lines. `onRead` is called after each read. Rejects with a
+   * `CtlError` if the file is not an export.
    */
   static async open(path: string, onRead: OnRead = () => undefined): Promise<ExportFile> {
     const lines = linesOf(path, onRead);
     const first = await lines.next();
     if (first.done) throw new CtlError(`${path} is empty`);
     const header = parsed(path, first.value);
-    if (header.kind !== 'export')
-      throw wrong(path, 1, 'the line is not the first line of an export');
+    if (header.kind !== 'export') throw wrong(path, 1, 'expected the first line of an export');
     const file = new ExportFile(path, header, lines);
     await file.#advance();
     return file;
@@ -82,7 +81,7 @@ export class ExportFile {
   }
 
   /**
-   * Refuses the file. Throws a `CtlError` with the reason and the line number (default: the present
+   * Refuses the file. Throws a `CtlError` with the reason and the line number (default: the next
    * line).
    */
   fail(reason: string, line = this.#number): never {

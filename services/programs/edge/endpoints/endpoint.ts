@@ -68,7 +68,7 @@ export type CheckedRequest<Body, Query> = {
 /** An admitted caller, for account endpoint handlers. */
 export type AccountCaller = {
   readonly accountId: string;
-  /** Figures from which the limit headers of the answer are made. */
+  /** Figures for the limit headers of the answer. */
   readonly allowance: Allowance;
   /** The caller's plan and key. */
   readonly description: CallerDescription;
@@ -107,7 +107,7 @@ type Handler<Body, Query> =
         request: CheckedRequest<Body, Query>,
       ) => Extract<EngineCommand, { kind: 'readEvents' }>;
     }
-  /** Answered by the edge, equally for every caller: reference data and pure computation. */
+  /** Answered by the edge, identically for every caller: reference data and pure computation. */
   | {
       readonly kind: 'stateless';
       readonly answer: (request: CheckedRequest<Body, Query>) => Promise<object>;
@@ -160,13 +160,13 @@ export type Endpoint = {
   readonly success: 200 | 201;
   readonly query: z.ZodType;
   readonly body: z.ZodType | undefined;
-  /** Compiled `body`, used to check requests; undefined if the handler gets the raw bytes. */
+  /** Compiled `body`, which checks requests; undefined if the handler gets the raw bytes. */
   readonly compiledBody: z.ZodType | undefined;
   /** Success body schema, for the API document and for tests. Never run on live answers. */
   readonly response: z.ZodType;
-  /** Refusal reasons that do not follow from the other fields. */
+  /** Further refusals with a reason, besides those that the other fields imply. */
   readonly refusals: readonly FaultReason[];
-  /** Refusal codes without a reason that do not follow from the other fields. */
+  /** Further refusals with only a code, besides those that the other fields imply. */
   readonly refusalCodes: readonly FaultCode[];
   /**
    * Requests for examples. Endpoints that change instances have their requests in
@@ -219,7 +219,10 @@ export function endpoint<Body extends z.ZodType, Query extends z.ZodType = typeo
     `${name}: auditedAs requires the scope full`,
   );
   const hasCaller = handler.kind !== 'notification';
-  assert(hasCaller === (options.scope !== 'none'), `${name}: scope and handler differ`);
+  assert(
+    hasCaller === (options.scope !== 'none'),
+    `${name}: scope none and a notification handler go together`,
+  );
   assert(handler.kind === 'engine' || isPlain, `${name}: needs an engine handler`);
   return {
     ...options,
@@ -237,7 +240,7 @@ export function endpoint<Body extends z.ZodType, Query extends z.ZodType = typeo
     isGuarded: options.isGuarded ?? false,
     isTagged: options.isTagged ?? false,
     auditedAs: options.auditedAs,
-    // The pipeline runs exactly these two schemas before it calls either function.
+    // The pipeline parses query and body with their schemas before it calls these two.
     cyclesOf: (cycles ?? noCycles) as Endpoint['cyclesOf'],
     handler: handler as Endpoint['handler'],
   };
@@ -281,10 +284,12 @@ export function recordsPage(
 
 function assertNoOffset(named: ReadonlySet<string>): void {
   if (named.has('offset')) {
-    throw invalid('invalid_parameter', 'offset', 'offset: excludes cursor; send only one');
+    const text = 'offset: cannot be combined with cursor; send only one';
+    throw invalid('invalid_parameter', 'offset', text);
   }
 }
 
 function otherWalk(name: string) {
-  return invalid('invalid_parameter', name, `${name}: differs from the list of the cursor`);
+  const text = `${name}: differs from the value in the cursor; omit it, or send the same value`;
+  return invalid('invalid_parameter', name, text);
 }
