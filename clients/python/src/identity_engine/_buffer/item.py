@@ -15,8 +15,8 @@ from identity_engine._core.uuid7 import uuid7
 from identity_engine.models import Observation
 
 AHEAD_MS_MAX = 24 * 3_600_000
-"""Maximum lead of a timestamp over the clock, in milliseconds. A later timestamp would block its
-instance.
+"""Maximum time by which a timestamp may be ahead of the clock, in milliseconds. An observation
+further ahead would block its instance.
 """
 
 ADDED_BYTES = 70
@@ -34,16 +34,17 @@ class Item:
 
     fields: Mapping[str, Any]
     key: str | None
-    """Idempotency key; None in a batch that an earlier version returned."""
+    """Idempotency key. None only in a batch that an earlier version of the client returned."""
     at_ms: int
-    """Timestamp to send."""
+    """Timestamp of the observation."""
     text: str
-    """Text of ``at_ms`` to send; the caller's text for a caller's timestamp."""
+    """Timestamp as sent: the text of the caller if the caller set it, else ``at_ms`` as text."""
     is_own_time: bool
-    """Whether the timestamp comes from the caller and never changes."""
+    """Whether the caller set the timestamp. Such a timestamp never changes."""
     size: int
     """Maximum size in a request body, in bytes."""
     added_ms: int
+    """Time of ``add``; 0 in a batch that an earlier buffer returned."""
 
     @property
     def body(self) -> dict[str, Any]:
@@ -54,7 +55,7 @@ class Item:
         return fields
 
     def move(self, at_ms: int) -> None:
-        """Changes the timestamp. The caller must not have set the timestamp."""
+        """Changes a timestamp that the buffer has chosen. A caller's timestamp must not change."""
         assert not self.is_own_time, "a timestamp that the caller set must not change"
         self.at_ms = at_ms
         self.text = time_text(at_ms)
@@ -81,7 +82,7 @@ def item_of(observation: Observation | Mapping[str, Any], now_ms: int) -> Item:
 
 
 def item_as_sent(body: Mapping[str, Any], *, is_own_time: bool, added_ms: int) -> Item:
-    """Makes an item of an observation that may have been sent. Keeps its timestamp and key."""
+    """Makes an item from an observation that may have been sent. Keeps its timestamp and key."""
     text_of_body = json_of(body)
     fields = json.loads(text_of_body)
     text = fields.pop("timestamp")
