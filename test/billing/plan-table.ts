@@ -20,7 +20,7 @@ const NEXT_END_S = Date.UTC(2026, 2, 1) / 1_000;
 const HOUR_S = 3_600;
 const GRACE_DAYS = 7;
 
-/** A row of the table, with the notifications that lead to the plan. */
+/** A row of the table, with its Stripe events in the order of sending. */
 export type PlanRow = {
   readonly state: string;
   readonly event: string;
@@ -37,7 +37,7 @@ const READING = {
   isLive: true,
 };
 
-/** The account's plan directly after a row's last event, in words. */
+/** Plan of the account directly after the last event of a row, in the words of the table. */
 export function planAfterRow({ events }: PlanRow): string {
   const known = events.map((event) => billingEventOf(event, READING));
   const record = known.reduce((now, event) => {
@@ -189,13 +189,16 @@ const dispute = (change: 'funds_withdrawn' | 'funds_reinstated', atS: number): o
 
 const cancelling = { cancel_at_period_end: true };
 
-/** Rows of state, event and plan. The row's last notifications are the event. */
+/**
+ * All rows of the table. The first Stripe events of a row lead to its state. The others are its
+ * event.
+ */
 export const PLAN_ROWS: readonly PlanRow[] = [
-  row('nothing bought', 'purchase whose payment is missing', '`free`', [
+  row('nothing bought', 'purchase, first payment missing', '`free`', [
     created(at('pro', 'incomplete')),
   ]),
   row('nothing bought', 'purchase, paid', '`pro`', paid('pro')),
-  row('nothing bought', 'purchase, its invoice is sent and not paid', '`free`', [
+  row('nothing bought', 'purchase, invoice sent but not paid', '`free`', [
     created(at('pro', 'active', END_S, { collection_method: 'send_invoice' })),
   ]),
   row('nothing bought', 'trial begins', '`pro`', trial),
@@ -223,7 +226,7 @@ export const PLAN_ROWS: readonly PlanRow[] = [
     ...trialEndedNow,
     deleted(CHANGE_S + HOUR_S, at('pro', 'active', NEXT_END_S)),
   ]),
-  row('`indie` paid', 'switch to `pro`, payment to come', '`indie`', switched),
+  row('`indie` paid', 'switch to `pro`, payment pending', '`indie`', switched),
   row('`indie` paid', 'switch to `pro`, paid', '`pro`', switchPaid),
   row(
     '`indie` paid',
