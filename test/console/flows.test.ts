@@ -7,7 +7,7 @@ type Shown = Record<string, unknown>;
 
 const flows = suite('the console');
 
-flows('accepts a set-up link once', async () => {
+flows('accepts a set-up link only once', async () => {
   await using desk = await openConsole();
   const browser = desk.browser();
   assert.equal((await browser.expect(200, 'GET', '/setup')).data, { is_needed: true });
@@ -31,7 +31,7 @@ flows('accepts a set-up link once', async () => {
   );
 });
 
-flows('signs people in by email and password, and signs them out', async () => {
+flows('signs users in with email and password, and signs users out', async () => {
   await using desk = await openConsole();
   await desk.owner();
   const browser = desk.browser();
@@ -72,7 +72,7 @@ flows('lists sessions, ends one of them, and ends all except the current session
 });
 
 flows(
-  'changes a password, which ends all other sessions and renews the cookie of this one',
+  'renews the session cookie and ends all other sessions when a user changes a password',
   async () => {
     await using desk = await openConsole();
     const browser = await desk.owner();
@@ -111,7 +111,7 @@ flows('invites, changes and removes members', async () => {
   );
   const [ada, second] = members;
   await owner.expect(200, 'PATCH', `/members/${second?.id}`, { role: 'viewer' });
-  assert.is((await bob.expect(200, 'GET', '/me')).data['role'], 'viewer', 'immediately');
+  assert.is((await bob.expect(200, 'GET', '/me')).data['role'], 'viewer', 'applies immediately');
   const last = await owner.send('PATCH', `/members/${ada?.id}`, { role: 'viewer' });
   assert.equal([last.status, last.reason], [409, 'last_owner']);
   assert.is((await owner.send('DELETE', `/members/${ada?.id}`)).reason, 'last_owner');
@@ -121,12 +121,12 @@ flows('invites, changes and removes members', async () => {
     ['begun', 'conflict'],
   );
   await owner.expect(200, 'DELETE', `/members/${second?.id}`);
-  assert.is((await bob.send('GET', '/me')).status, 401, 'immediately');
+  assert.is((await bob.send('GET', '/me')).status, 401, 'the session has ended');
   assert.is((await desk.browser().signIn('bob@example.com', PASSWORD)).reason, 'no_account');
 });
 
-// Report 10: a removed owner returned with an old invitation, and remaining keys were not listed.
-flows('revokes everything that would let a removed or demoted owner return', async () => {
+// Report 10: a removed owner returned with an old invitation, and the owner's keys were not listed.
+flows('cancels the invitations of a removed or demoted owner, and lists the keys', async () => {
   await using desk = await openConsole();
   const ada = await desk.owner();
   for (const deed of ['remove', 'demote'] as const) {
@@ -153,7 +153,7 @@ flows('revokes everything that would let a removed or demoted owner return', asy
   }
 });
 
-flows('revokes invitations without a recorded author when an owner leaves', async () => {
+flows('cancels invitations without a recorded author when an owner is removed', async () => {
   await using desk = await openConsole();
   const ada = await desk.owner();
   const eve = await desk.member(ada, 'eve@example.com', 'owner');
@@ -218,8 +218,8 @@ flows('lets a signed-in user join several accounts', async () => {
   assert.is(none.status, 404);
 });
 
-// Report 11: an owner who invited an email learned whether it was in use, and could guess passwords.
-flows('reveals nothing about users of other accounts to the holder of an invitation', async () => {
+// Report 11: an inviter learned whether an email had a user, and could guess the user's password.
+flows('does not reveal to an inviter whether an email has a user in another account', async () => {
   await using desk = await openConsole();
   await desk.owner('ada@example.com');
   const bob = await desk.owner('bob@example.com', 'accountOfBob');
@@ -246,7 +246,7 @@ flows('reveals nothing about users of other accounts to the holder of an invitat
   assert.is((await desk.browser().signIn('ada@example.com', PASSWORD)).status, 200);
 });
 
-flows('names the field and reason of a fault in a body', async () => {
+flows('names the field and the reason if a body is invalid', async () => {
   await using desk = await openConsole();
   const token = await desk.setUpToken();
   const body = { token, email: 'ada@example.com', password: PASSWORD, name: 'Ada' };
@@ -267,7 +267,7 @@ flows('names the field and reason of a fault in a body', async () => {
   await desk.browser().expect(201, 'POST', '/setup', body);
 });
 
-flows('performs no change whose audit line cannot be written', async () => {
+flows('refuses changes and sign-ins while the audit trail cannot be written', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   desk.failAudit(true);

@@ -14,7 +14,7 @@ import { NO_OVERVIEW } from '#test/support/no-overview';
 const run = (adminUrl: string) =>
   ctl(['accounts', 'create', 'acme'], { adminUrl, adminTokenFile: adminTokenFile() });
 
-/** Foreign process at the port. Records the requests of `ctl`, and answers with these headers. */
+/** Server without the token. Records the requests of `ctl`, and answers with these headers. */
 async function impostor(headersOf: (request: IncomingMessage) => Record<string, string>) {
   const heard: string[] = [];
   const server = createServer(async (asked, response) => {
@@ -33,9 +33,9 @@ async function impostor(headersOf: (request: IncomingMessage) => Record<string, 
   };
 }
 
-const stranger = suite('ctl at the port of another program');
+const stranger = suite('ctl connected to another program');
 
-stranger('never sends the token, whatever the challenge', async () => {
+stranger('never sends the token, for any challenge', async () => {
   for (const challenge of ['Bearer', 'Basic realm="x"', challengeOf('of-the-impostor')]) {
     using other = await impostor(() => ({ 'www-authenticate': challenge }));
     assert.is((await run(other.address)).code, 1);
@@ -44,7 +44,7 @@ stranger('never sends the token, whatever the challenge', async () => {
   }
 });
 
-stranger('accepts no answer without a proof from a holder of the token', async () => {
+stranger('discards an answer with a forged proof', async () => {
   using other = await impostor(() => ({
     'www-authenticate': challengeOf('of-the-impostor'),
     [ADMIN_PROOF_HEADER]: 'made-up',
@@ -54,7 +54,7 @@ stranger('accepts no answer without a proof from a holder of the token', async (
   assert.match(err, /^ctl: the process at 127\.0\.0\.1:\d+ did not prove the token/);
 });
 
-/** Server that answers every request with a forged success and this status. */
+/** Server without the token. Answers every request with this status and a forged result. */
 async function liar(statusOf: (request: IncomingMessage) => number) {
   const headers = { 'www-authenticate': challengeOf('of-the-impostor') };
   const data = { id: 'acct_0', name: 'acme', key: 'svc_sk_made_up' };
@@ -68,7 +68,7 @@ async function liar(statusOf: (request: IncomingMessage) => number) {
   return { address: `http://127.0.0.1:${port}`, [Symbol.dispose]: () => void server.close() };
 }
 
-stranger('accepts no result without a challenge before the request', async () => {
+stranger('discards a result if the server has sent no challenge', async () => {
   using other = await liar(() => 200);
   for (const adminTokenFileOr of [adminTokenFile(), undefined]) {
     const { code, out, err } = await ctl(['accounts', 'create', 'acme'], {
@@ -87,7 +87,7 @@ stranger('ignores the body of a 401 answer', async () => {
   assert.match(err, /check that .* has the token of this service/);
 });
 
-const service = suite('the admin port with proofs');
+const service = suite('an admin port that requires proofs');
 
 /** The admin port of a limiter. `changes` counts the changes that the port accepted. */
 async function portUnderTest() {
@@ -129,7 +129,7 @@ async function send(agent: Agent, url: string, authorization?: string, body = ''
   return { status: response.statusCode, nonce: nonceIn(response.headers['www-authenticate']) };
 }
 
-service('accepts changes from ctl, which has the token', async () => {
+service('accepts a change from ctl if ctl has the token', async () => {
   await using port = await portUnderTest();
   const { code, out } = await run(port.address);
   assert.is(code, 0);
@@ -139,7 +139,7 @@ service('accepts changes from ctl, which has the token', async () => {
 
 const BODY = '{"name":"a","plan":"free"}';
 
-service('accepts a proof only once, on one connection, for one port and one body', async () => {
+service('accepts a proof only once, and only with its connection, port and body', async () => {
   await using port = await portUnderTest();
   const url = `${port.address}/accounts`;
   const mine = new Agent({ keepAlive: true, maxSockets: 1 });

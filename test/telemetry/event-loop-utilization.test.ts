@@ -5,7 +5,7 @@ import { createMetrics } from '#telemetry/metrics';
 
 const utilization = suite('the utilization of the event loop');
 
-utilization('covers at least five seconds, however soon the next scrape follows', async () => {
+utilization('covers at least five seconds, even if scrapes are more frequent', async () => {
   const metrics = createMetrics();
   const scraped = async (): Promise<number> => {
     const { text } = await metrics.scrape();

@@ -16,7 +16,7 @@ import { isDocumented } from '#test/telemetry/documented-labels';
  */
 const SERIES_MAX = 4_000;
 
-/** Number of requests in each half. */
+/** Number of requests in each of the two floods. */
 const REQUESTS = 3_000;
 /** Number of concurrent requests. */
 const CONCURRENCY = 32;
@@ -55,10 +55,10 @@ flooded('most requests are counted, on many routes and with many statuses', () =
 flooded(`a process has no more than ${SERIES_MAX} series`, () => {
   assert.ok(second.size <= SERIES_MAX, `${second.size} series`);
   const stated = `at most ${SERIES_MAX.toLocaleString('en')} series`;
-  assert.ok(DOCUMENT.includes(stated), `docs/metrics.md says "${stated}"`);
+  assert.ok(DOCUMENT.includes(stated), `docs/metrics.md must contain "${stated}"`);
 });
 
-flooded('the second half adds few series', () => {
+flooded('the second flood adds few series', () => {
   const added = [...second.keys()].filter((name) => !first.has(name));
   // A rare status of a route adds 15 series.
   assert.ok(added.length <= 0.1 * first.size, added.join('\n'));
@@ -68,7 +68,7 @@ flooded('labels have only values documented in docs/metrics.md', () => {
   for (const series of second.keys()) {
     const [family = ''] = series.split('{');
     const metric = family.replace(/_(?:bucket|sum|count)$/, '');
-    // The library documents the process's own metrics.
+    // The metrics library documents the metrics that are not in METRICS.
     if (!Object.hasOwn(METRICS, metric)) continue;
     for (const [, label = '', value = ''] of series.matchAll(/(\w+)="([^"]*)"/g)) {
       if (label !== 'le') assert.ok(isDocumented(metric, label, value), series);
@@ -132,7 +132,7 @@ async function sendOne(agent: Agent, random: SeededRandom, key: string, id: stri
   await closed;
 }
 
-/** A random word of letters and digits, up to twenty. */
+/** A random word of 1 to 20 letters and digits. */
 function word(random: SeededRandom): string {
   return random.uint32().toString(36).repeat(3).slice(0, random.whole(1, 20));
 }

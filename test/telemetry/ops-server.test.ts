@@ -9,11 +9,11 @@ const readiness = suite('the readiness probe');
 
 for (const [isReady, notes, status, text] of [
   [true, [], 200, 'ready\n'],
-  [true, ['a file is of no use'], 200, 'ready\na file is of no use\n'],
+  [true, ['a file is not usable'], 200, 'ready\na file is not usable\n'],
   [false, [], 503, 'not ready\n'],
   [false, ['waiting for NATS', 'and more'], 503, 'not ready\nwaiting for NATS\nand more\n'],
 ] as const) {
-  readiness(`answers ${status} and the notes, a line each (${notes.length})`, async () => {
+  readiness(`answers ${status} and lists its ${notes.length} notes, one per line`, async () => {
     const where = { host: '127.0.0.1', port: 0, metrics: createMetrics() };
     await using server = await serveOps({
       ...where,
@@ -26,9 +26,9 @@ for (const [isReady, notes, status, text] of [
   });
 }
 
-const names = suite('the port of metrics and probes');
+const names = suite('the port for metrics and probes');
 
-names('keeps idle connections open for longer than its clients', async () => {
+names('keeps idle connections open for longer than its clients do', async () => {
   const where = { host: '127.0.0.1', port: 0, metrics: createMetrics(), names: [] };
   await using server = await serveOps({ ...where, isReady: () => true, notes: () => [] });
   const response = await fetch(`${server.address}/health/live`);
@@ -36,7 +36,7 @@ names('keeps idle connections open for longer than its clients', async () => {
   assert.is(response.headers.get('keep-alive'), 'timeout=72');
 });
 
-/** Status for a `Host` header; undefined for none. */
+/** Status of a request with this `Host` header, or without the header if undefined. */
 async function statusFor(address: string, host: string | undefined): Promise<number | undefined> {
   const headers = host === undefined ? {} : { host };
   const asked = get(`${address}/metrics`, { headers, setHost: false, agent: false });
@@ -45,7 +45,7 @@ async function statusFor(address: string, host: string | undefined): Promise<num
   return response.statusCode;
 }
 
-// Report 15: the metrics port answered web pages whose name was made to resolve to this machine.
+// Report 15: a web page could read the metrics by DNS rebinding: its name resolved to this machine.
 names('answers only to its own addresses and names', async () => {
   for (const [host, wanted] of [
     [
