@@ -6,7 +6,7 @@ import { JournalProgress } from '#cluster/journal-progress';
 const LOOK_MS = 250;
 const SECOND = 1_000 / LOOK_MS;
 
-/** Progress of the journals of `a` and `b`, read four times a second, without a real clock. */
+/** Progress of the journals of `a` and `b` with a simulated clock. Calls `look` every 250 ms. */
 class ProgressScene {
   nowMs = 0;
   readonly progress = new JournalProgress(0);
@@ -14,8 +14,8 @@ class ProgressScene {
   reads = 0;
 
   /**
-   * Runs `count` looks, and reads the journals after each look. `each` runs before a look. It
-   * returns the duration of this process's slowest append.
+   * Calls `look` `count` times. After each call, reads the journals whose head is not recent.
+   * `each` runs before a call and returns the duration of this process's slowest append.
    */
   looks(count: number, each: (look: number) => number | undefined = () => undefined): void {
     for (let look = 0; look < count; look += 1) {
@@ -41,9 +41,9 @@ class ProgressScene {
   }
 }
 
-const stalled = suite('a journal that does not grow');
+const stalled = suite('a watched journal');
 
-stalled('is stalled after 5 s and not earlier', () => {
+stalled('is stalled after 5 s without growth, and not earlier', () => {
   const scene = new ProgressScene();
   scene.looks(STALLED_MS / LOOK_MS);
   assert.equal(scene.stalled, [false, false]);
@@ -51,7 +51,7 @@ stalled('is stalled after 5 s and not earlier', () => {
   assert.equal(scene.stalled, [true, true]);
 });
 
-stalled('is not stalled while it grows, however slowly', () => {
+stalled('is not stalled if it grows every 4 s', () => {
   const scene = new ProgressScene();
   scene.looks(40, (look) => {
     if (look % 16 === 0) scene.next.a += 1;
@@ -70,7 +70,7 @@ stalled('is read once a second', () => {
   assert.is(scene.progress.recentHead('a', scene.nowMs + PROGRESS_PERIOD_MS), undefined);
 });
 
-stalled('is not stalled when it is no longer watched', () => {
+stalled('is not stalled after the watcher has forgotten the journal', () => {
   const scene = new ProgressScene();
   scene.looks(6 * SECOND);
   scene.progress.forget('a');
@@ -79,7 +79,7 @@ stalled('is not stalled when it is no longer watched', () => {
 
 const own = suite('the stall timers of all journals');
 
-own('restart when one of this process’s own appends took a second', () => {
+own('restart when an append of this process took a second', () => {
   const scene = new ProgressScene();
   scene.looks(5 * SECOND, (look) => (look === 10 ? SLOW_MS : undefined));
   scene.looks(SECOND);
@@ -103,7 +103,7 @@ own('restart when a read took a second', () => {
   assert.equal(scene.stalled, [false, false]);
 });
 
-own('restart when a read of any journal had no answer', () => {
+own('restart when a read of one journal has failed', () => {
   const scene = new ProgressScene();
   scene.looks(5 * SECOND);
   scene.progress.unread('a', scene.nowMs);
@@ -111,7 +111,7 @@ own('restart when a read of any journal had no answer', () => {
   assert.equal(scene.stalled, [false, false]);
 });
 
-own('restart when this process itself was delayed', () => {
+own('restart when this process was paused', () => {
   const scene = new ProgressScene();
   scene.looks(4 * SECOND);
   scene.nowMs += 20_000;

@@ -27,7 +27,7 @@ starting('is ready when every shard has an owner and every owner is connected', 
 });
 
 starting(
-  'does not wait forever for the owner of a shard, and connects to the other owners',
+  'is ready after a maximum wait if a shard has no owner, and connects to the other owners',
   async () => {
     const cluster = clusterUnderTest();
     for (let shard = 1; shard < SHARDS; shard += 1) cluster.owners.learn(shard, ownerAt('a'));
@@ -54,7 +54,7 @@ starting('stops waiting when it is closed, and connects to no more nodes', async
 const connections = suite('the connections of a router');
 
 connections(
-  'exist once per address, and close some time after the last shard of the address has moved',
+  'are shared per address, and close about 30 s after the last shard has left the address',
   async () => {
     const cluster = clusterUnderTest();
     const { owners, engines, peers, routed } = cluster;
@@ -91,14 +91,14 @@ connections(
     const call = ask(cluster);
     await turnOfEvents();
     owners.learn(0, { ...ownerAt('a', 2), incarnation: 'inc_2' });
-    assert.is(peers.get('a'), old, 'the process was already known');
+    assert.is(peers.get('a'), old, 'a known process opens no new connection');
     owners.learn(0, { ...ownerAt('a', 3), incarnation: 'inc_3' });
     assert.ok(old?.isDisposed);
     assert.is(await bodyOf(call), 'from a');
     const second = peers.get('a');
     second?.lose();
     owners.learn(1, { ...ownerAt('a', 4), incarnation: 'inc_4' });
-    assert.is.not(peers.get('a'), second, 'even while no call waits');
+    assert.is.not(peers.get('a'), second, 'the router also reconnects while no call waits');
   },
 );
 
@@ -119,7 +119,7 @@ connections('are opened when a node joins, before the node owns a shard', () => 
   );
 });
 
-connections('are attempted again when a node gets a shard and is not connected yet', async () => {
+connections('are attempted again when an unconnected node gets a shard', async () => {
   const cluster = clusterUnderTest();
   const { owners, peers } = cluster;
   owners.join(ownerAt('a'));
@@ -127,14 +127,14 @@ connections('are attempted again when a node gets a shard and is not connected y
   first?.lose();
   await cluster.pass(CONNECT_AGAIN_MS - 10);
   owners.learn(0, ownerAt('a'));
-  assert.is(peers.get('a'), first, 'the attempt has only just begun');
+  assert.is(peers.get('a'), first, 'the previous attempt is too recent');
   await cluster.pass(10);
   owners.learn(1, ownerAt('a'));
   assert.is.not(peers.get('a'), first);
 });
 
 connections(
-  'are closed for a node without a shard, and reopened with its first shard',
+  'are closed for a node without shards, and reopened when the node gets a shard',
   async () => {
     const cluster = clusterUnderTest();
     const { owners, peers, routed } = cluster;
@@ -150,7 +150,7 @@ connections(
   },
 );
 
-connections('are limited in number, and others can open when some close', async () => {
+connections('are limited to 256, and a closed connection makes room for another', async () => {
   const cluster = clusterUnderTest();
   const { routed, clock, engines, owners } = cluster;
   for (let n = 0; n < 256; n += 1) {

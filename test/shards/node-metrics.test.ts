@@ -8,9 +8,9 @@ import { scrapedOf } from '#test/support/scraped';
 const OURS =
   /^(identity_(activation|mailbox|actor)|checkpoint_|journal_|recovered|recovery|shard_|not_owner)/;
 
-const reports = suite('the metrics of the runtime');
+const actors = suite('the metrics of actors');
 
-reports('have separate series for the actors of each kind', async () => {
+actors('record activations, mailbox waits, checkpoints and resident actors', async () => {
   const metrics = createMetrics();
   const ofMeters = runtimeMetrics(metrics, 'limiter', 'meter');
   ofMeters.activated(0.25);
@@ -32,7 +32,7 @@ reports('have separate series for the actors of each kind', async () => {
   });
 });
 
-reports('show actors as 0 before the first sweep', async () => {
+actors('show 0 resident actors before the first sweep', async () => {
   const metrics = createMetrics();
   runtimeMetrics(metrics, 'engine', 'instance');
   const { text } = await metrics.scrape();
@@ -41,7 +41,9 @@ reports('show actors as 0 before the first sweep', async () => {
   assert.match(text, /^journal_unflushed_records\{service="engine",actor="instance"\} 0$/m);
 });
 
-reports('of a node count shard moves and seals by service and reason', async () => {
+const node = suite('the metrics of a node');
+
+node('record appends, recoveries, and shard moves and seals by reason', async () => {
   const metrics = createMetrics();
   const ofNode = nodeMetrics(metrics, 'engine');
   ofNode.appended(7, 0.125);
@@ -66,7 +68,7 @@ reports('of a node count shard moves and seals by service and reason', async () 
   });
 });
 
-reports('of a node start at 0, so that the first event is visible', async () => {
+node('start at 0, so that Prometheus sees the first event', async () => {
   const metrics = createMetrics();
   nodeMetrics(metrics, 'limiter');
   const { text } = await metrics.scrape();
@@ -80,4 +82,4 @@ reports('of a node start at 0, so that the first event is visible', async () => 
   }
 });
 
-reports.run();
+for (const group of [actors, node]) group.run();
