@@ -18,7 +18,7 @@ export type OpenResult = {
   readonly problem: string | undefined;
 };
 
-/** k6's metric of the latencies in the reported phase of open-model.k6.ts. */
+/** k6's name for the latencies of the measured phase in open-model.k6.ts. */
 const LATENCY = 'http_req_duration{phase:measured}';
 
 /**

@@ -52,7 +52,7 @@ export async function followables(
   return found;
 }
 
-/** Open event streams, until disposed. */
+/** Open event streams. Disposal closes the streams. */
 export type OpenStreams = Disposable & {
   /** Number of streams ended by the service. */
   readonly ended: number;

@@ -72,8 +72,8 @@ export async function startPostgres(tools: PostgresTools): Promise<Postgres> {
   const urlOf = (name: string) => `postgres://${USER}@127.0.0.1:${port}/${name}`;
   const query = async (text: string): Promise<true> => {
     const client = new Client({ connectionString: urlOf('postgres') });
-    // A starting server rejects connections, which rejects the promise. Without a listener, the
-    // event would also end the process.
+    // While the server starts, a connection fails: the promise rejects and `error` is emitted.
+    // Without a listener, `error` would end the process.
     client.on('error', () => {});
     try {
       await client.connect();
@@ -112,7 +112,7 @@ async function idsOf(user: string): Promise<string[]> {
     return await Promise.all(ids);
   } catch {
     throw new MissingTool(
-      `PostgreSQL does not run as root, and user "${user}" is missing: run adduser --system ${user}`,
+      `PostgreSQL does not run as root, and user ${user} is missing: run adduser --system ${user}`,
     );
   }
 }

@@ -1,4 +1,7 @@
-/* Tables of model 4, copied from the document, to detect typing errors in the code. */
+/*
+ * Contract by the tables of model 4. The numbers are copied from the document, not from the code.
+ * So tests detect a mistyped number in the code.
+ */
 
 /** Columns: name, readiness, seven affinities, risk, energy demand, stress bias. */
 const ACTION_ROWS = `
@@ -73,11 +76,11 @@ function weigh(row: string, { strengths, stress, energy, level, band }: Inputs):
   return { name, propensity, isGated };
 }
 
-/** First label whose upper cut exceeds the score. */
+/** First label whose upper bound exceeds the score. The last label has no upper bound. */
 const labelOf = (score: number, cuts: readonly number[], labels: readonly string[]): string =>
   labels[cuts.filter((cut) => score >= cut).length] ?? '?';
 
-/** Tempo, risk, expressiveness and commitment threshold. */
+/** Tempo, risk, expressiveness and commitment threshold, in this order. */
 export function styleOf({ strengths, stress, energy, level, stability }: Inputs): string[] {
   const [p = 0, x = 0, o = 0, a = 0, k = 0, i = 0] = strengths;
   const over = Math.max(0, stress - 0.3);
@@ -107,7 +110,10 @@ export function styleOf({ strengths, stress, energy, level, stability }: Inputs)
   ];
 }
 
-/** Recovery path, need for support, and need for a pause. `isBreached` comes from the drift. */
+/**
+ * Recovery path, need for support, and need for a pause. `isBreached` states whether the drift
+ * level is an identity breach.
+ */
 export function recoveryOf(inputs: Inputs, isBreached: boolean): [string, boolean, boolean] {
   const { level, band, load } = inputs;
   const isSpentAndStressed = level === 2 && band <= 1;

@@ -33,12 +33,12 @@ export async function refusalOf(action: () => unknown): Promise<Error> {
 export async function faultIn(call: Promise<unknown>): Promise<Fault> {
   const refusal = await refusalOf(() => call);
   if (refusal instanceof Fault) return refusal;
-  throw new Error('the call failed with an error that is no fault', { cause: refusal });
+  throw new Error('the call failed with an error that is not a Fault', { cause: refusal });
 }
 
 /** Returns the fault from a call that has already settled. */
 export async function faultOf(call: Promise<unknown>): Promise<Fault> {
   const state = await stateOf(call);
   if (state !== 'pending' && 'error' in state && state.error instanceof Fault) return state.error;
-  throw new Error('the call has not failed with a fault');
+  throw new Error('the call has not failed with a Fault');
 }

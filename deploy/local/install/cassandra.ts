@@ -8,7 +8,7 @@ import { programPath } from '#deploy/local/install/program-path';
 import { lastLine, runProgram } from '#deploy/local/processes/run-program';
 import { type Print, withProgress } from '#deploy/local/progress';
 
-/** Tested version, which is fetched. */
+/** Version to fetch. Tests run with this version. */
 const VERSION = '5.0.6';
 
 /** Versions accepted from `PATH`: our settings are valid for this series. */

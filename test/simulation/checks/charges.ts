@@ -58,7 +58,7 @@ export function checkCharges({ accountId, limits, grants, head, isUndisturbed }:
   throw new Violation(`${accountId}: ${spent}, but no limiter crashed`);
 }
 
-/** Usage in cycles, computed as the account's next owner computes it. */
+/** Usage in cycles, with the formula that the account's next owner uses. */
 function usageOf(head: MeterHead | undefined) {
   if (head === undefined) return { charged: 0, lost: 0, expired: 0, reserved: 0 };
   const { monthWatermark, cyclesUsed, cyclesLost, cyclesExpired, reservations } = head;

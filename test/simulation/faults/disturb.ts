@@ -57,7 +57,7 @@ export function disturb(cluster: SimulatedCluster, what: Disturbance): void {
   }
 }
 
-/** Lets the following nodes seal the journal of a node. */
+/** Lets other nodes seal the journal of `node`: the nth node after `node` has the nth delay. */
 function sealBy(
   cluster: SimulatedCluster,
   { node, afterMs }: Extract<Disturbance, { kind: 'falseAlarm' }>,

@@ -9,7 +9,7 @@ import { currentPassword, sslOptions } from '#storage/cassandra/driver';
 import { clientOf, pemOf } from '#test/support/servers/server-certificates';
 import { settable } from '#test/support/settable';
 
-/** Connection of the driver, as created by its pools. */
+/** Connection class that the driver's pools use. The package does not export the class. */
 type Connection = { open(callback: (error: unknown) => void): void; close(): void };
 type ConnectionClass = new (endpoint: string, version: number, options: object) => Connection;
 const Connection: ConnectionClass = createRequire(import.meta.url)(
@@ -19,7 +19,7 @@ const Connection: ConnectionClass = createRequire(import.meta.url)(
 /** Options that the driver passes to its connections. */
 function optionsOf(given: Partial<ClientOptions>): object {
   const place = { contactPoints: ['127.0.0.1'], localDataCenter: 'd' };
-  // Short timeout, because a closed connection gives no answer. No heartbeat.
+  // A closed connection never answers, so the timeout is short. 0 disables the heartbeat.
   const brief = { socketOptions: { readTimeout: 100 }, pooling: { heartBeatInterval: 0 } };
   const client = new Client({ ...place, ...brief, ...given });
   return (client as unknown as { options: object }).options;

@@ -12,13 +12,13 @@ export type PythonTests = {
   readonly args: readonly string[];
   /** Minimum number of tests. If there are fewer, pytest has not found all tests. */
   readonly testsMin: number;
-  /** Whether the tests need a real service, whose address and key are then in the environment. */
+  /** Whether the tests need a real service. Environment variables pass its address and a key. */
   readonly needsService: boolean;
 };
 
 /**
- * A suite with one test per pytest test. Without Python, skips the suite by name, or throws on CI.
- * The caller adds further tests and runs the suite.
+ * A suite with one test per pytest test. Without Python, the suite has one skipped test; on CI,
+ * throws an error. The caller adds further tests and runs the suite.
  */
 export async function pythonSuite(tests: PythonTests): Promise<Test> {
   const lack = pythonLack();
