@@ -501,6 +501,8 @@ export interface Contract {
   energy_level: number;
   stress_state: StressState;
   recovery_profile: RecoveryProfile;
+  /** The contract as text for a language model. Only in `GET …/contract` with `prompt=true`. */
+  prompt?: string;
   [k: string]: unknown;
 }
 export interface DecisionStyle {
@@ -592,6 +594,12 @@ export interface Checkout {
    */
   cancel_url: string;
 }
+export interface ContractQuery {
+  /**
+   * Whether the answer has `prompt`, the contract as text for a language model. Default false.
+   */
+  prompt?: boolean;
+}
 export interface CreateInstance {
   /** 1 to 100 characters. */
   name: string;
@@ -649,6 +657,7 @@ export interface CurrentSnapshot {
   created_at: string;
   /** RFC 3339. */
   updated_at: string;
+  set_point?: ModeStrengths;
   [k: string]: unknown;
 }
 export interface CursorPagination {

@@ -1274,6 +1274,8 @@ class CurrentSnapshot(Model):
     RFC 3339.
     """
 
+    set_point: ModeStrengths | None = None
+
 
 class DecisionStyle(Model):
     """
@@ -1696,6 +1698,10 @@ class Contract(Model):
 
     stress_state: StressState
     recovery_profile: RecoveryProfile
+    prompt: str | None = None
+    """
+    The contract as text for a language model. Only in `GET …/contract` with `prompt=true`.
+    """
 
 
 class CreateInstance(Model):

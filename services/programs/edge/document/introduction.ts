@@ -126,6 +126,7 @@ export const TAGS = [
 /** Query parameter descriptions, by name. */
 export const QUERY_TEXTS: Readonly<Record<string, string>> = {
   limit: 'Maximum number of entries on the page.',
+  prompt: 'Whether the answer has `prompt`, the contract as text for a language model.',
   search: 'Only instances whose name contains this text, in any case, or whose id equals it.',
   offset: 'Number of entries to skip: for the next page, all entries received so far.',
   sort: 'Field that orders the list.',

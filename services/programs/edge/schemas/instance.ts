@@ -121,10 +121,10 @@ export const ListQuery = z.strictObject({
 export const ContractQuery = z.strictObject({
   prompt: z
     .string()
-    .regex(/^(true|false)$/, 'must be true or false')
+    .refine((text) => text === 'true' || text === 'false', 'must be true or false')
     .optional()
     .transform((text) => text === 'true')
-    .meta({ type: 'boolean', default: false, description: 'Whether the answer has `prompt`.' }),
+    .meta({ type: 'boolean', default: false }),
 });
 
 const Generation = z.enum(['current', 'all']).default('current');
