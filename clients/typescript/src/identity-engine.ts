@@ -1,6 +1,42 @@
 /* All exports of the package `identity-engine`. */
 // biome-ignore lint/performance/noBarrelFile: this is the one entry of the package.
 export { ACTIONS, isKnownAction, type KnownAction, UnknownActionError } from './actions.ts';
+export {
+  Agent,
+  type AgentOptions,
+  type AgentTurn,
+  type TurnEnd,
+  type TurnStart,
+} from './agent/agent.ts';
+export {
+  APPRAISAL_INSTRUCTIONS,
+  APPRAISAL_RULES,
+  APPRAISAL_SCHEMA,
+  type Appraisal,
+  AppraisalError,
+  type AppraisalRule,
+  type Appraiser,
+  checkedAppraisal,
+  ruleAppraiser,
+  type ToolOutcome,
+  type ToolUse,
+  type Turn,
+  type TurnOutcome,
+} from './agent/appraiser.ts';
+export {
+  contractPrompt as toPrompt,
+  WORDING,
+  type Wording,
+  type WordingChanges,
+  wordingWith,
+} from './agent/contract-prompt.ts';
+export {
+  type ToolActions,
+  ToolMapError,
+  type ToolMode,
+  ToolPolicy,
+  type ToolPolicyOptions,
+} from './agent/tool-policy.ts';
 export type { Fetch } from './calls/attempt.ts';
 export type { AttemptEvent } from './calls/attempt-event.ts';
 export type {

@@ -29,7 +29,7 @@ export type PromptedContract = {
 
 /**
  * Wording of a prompt. Users can replace every sentence and phrase, for another language or tone.
- * `{}` in a sentence stands for a list of phrases.
+ * `{}` in a sentence stands for a list of phrases, `{tool}` for the name of a tool.
  */
 export type Wording = {
   /** Version of the table. A change of any text is a new version. */
@@ -55,6 +55,12 @@ export type Wording = {
   readonly recovery: Phrases;
   readonly support: string;
   readonly cooldown: string;
+  /** Answer to a call of a tool whose actions `{}` the contract forbids. */
+  readonly refused: string;
+  /** Answer to a call of a tool without actions, if such tools are refused. */
+  readonly unmapped: string;
+  /** Answer to a call of a tool while the contract is unknown, if such calls are refused. */
+  readonly unknown: string;
 };
 
 type Phrases = Readonly<Record<string, string>>;
@@ -127,6 +133,12 @@ export const WORDING: Wording = {
   },
   support: 'Ask for help early.',
   cooldown: 'Slow down before the next big step.',
+  refused:
+    'The tool {tool} was not run, because this is not the time to {}. Do not call the tool again in this turn. Say so briefly, or offer an alternative.',
+  unmapped:
+    'The tool {tool} was not run, because the agent may not use the tool. Do not call the tool again.',
+  unknown:
+    'The tool {tool} was not run, because the state of the agent is unknown at present. Do not call the tool again in this turn.',
 };
 
 /** Energy below which the text says tired, and nearly exhausted. */
@@ -193,7 +205,7 @@ function inVocabularyOrder(wording: Wording, names: readonly string[]): string[]
 }
 
 /** A sentence with its list; empty if the list is empty. */
-function filled(sentence: string, list: string): string {
+export function filled(sentence: string, list: string): string {
   return list === '' ? '' : sentence.replace('{}', () => list);
 }
 

@@ -1,0 +1,290 @@
+import { ApiError, IdentityEngineError } from '../errors.ts';
+import type { Contract, ModeStrengths } from '../models.ts';
+import type { InstanceHandle } from '../resources/instance-handle.ts';
+import {
+  type Appraisal,
+  type Appraiser,
+  checkedAppraisal,
+  ruleAppraiser,
+  type ToolOutcome,
+  type ToolUse,
+  type Turn,
+  type TurnOutcome,
+} from './appraiser.ts';
+import { contractPrompt, WORDING, type Wording } from './contract-prompt.ts';
+import { ToolPolicy } from './tool-policy.ts';
+
+/** Options of an agent. */
+export type AgentOptions<Tool extends string = string> = {
+  /** Actions of the agent's tools. Default: no tool is mapped. */
+  readonly tools?: ToolPolicy<Tool> | undefined;
+  /** Default: `ruleAppraiser()`. If the appraiser fails or is too slow, the rules apply. */
+  readonly appraiser?: Appraiser | undefined;
+  /** Default: `WORDING`. */
+  readonly wording?: Wording | undefined;
+  /** Deadline of each call of the service in a turn, in milliseconds. Default: 2,000. */
+  readonly timeoutMs?: number | undefined;
+  /** Deadline of the appraiser, in milliseconds. Default: 10,000. */
+  readonly appraiserTimeoutMs?: number | undefined;
+  /** Age up to which a turn begins with the last contract, without a request. Default: 60,000. */
+  readonly freshMs?: number | undefined;
+  /** Age up to which the last contract applies while the service is away. Default: 600,000. */
+  readonly staleMs?: number | undefined;
+  /**
+   * Behavior without a contract, because the service is away. `open`: no prompt, every tool is
+   * permitted. `closed`: mapped tools are refused. `raise`: `begin` throws the cause. Default:
+   * `open`.
+   */
+  readonly unavailable?: 'open' | 'closed' | 'raise' | undefined;
+  /** Called with each error that the agent survives: the service is away, or the appraiser fails. */
+  readonly onError?: ((error: unknown) => void) | undefined;
+};
+
+/** Identifies a turn. The same run and turn count once, also after a crash and a new attempt. */
+export type TurnStart = {
+  /** Id of the agent's run, or of the conversation and its turn. At most 200 characters. */
+  readonly runId: string;
+  readonly turn?: number | string | undefined;
+  readonly input?: string | undefined;
+};
+
+/** End of a turn. */
+export type TurnEnd = { readonly outcome?: TurnOutcome; readonly output?: string | undefined };
+
+/** Minimum time between two observations, in milliseconds. Source: interface 8.3. */
+const INTERVAL_MS = 1_000;
+
+/** Maximum lead of a timestamp over this machine's clock, in milliseconds. Source: interface 2.7. */
+const AHEAD_MS_MAX = 240_000;
+
+/** Maximum attempts for an observation that another process preceded by less than a second. */
+const THROTTLED_MAX = 3;
+
+const KEY_CHARACTERS_MAX = 255;
+
+/**
+ * An agent whose character is one instance: gives each turn a prompt and permits tools by the
+ * newest contract, and observes each finished turn exactly once. Adapters to frameworks use this
+ * class; call `begin` and `end` around a turn to use it without a framework.
+ */
+export class Agent<Tool extends string = string> {
+  readonly instance: InstanceHandle;
+  readonly tools: ToolPolicy<Tool>;
+  readonly #options: AgentOptions<Tool>;
+  readonly #guard;
+  #setPoint: Promise<ModeStrengths | undefined> | undefined;
+  #nextAtMs = 0;
+  /** Whether the key may not observe. The refusal was reported once. */
+  #isReadOnly = false;
+  /** Observations of one agent are sent one after the other, in the order of the turns' ends. */
+  #sending: Promise<unknown> = Promise.resolve();
+
+  constructor(instance: InstanceHandle, options: AgentOptions<Tool> = {}) {
+    this.instance = instance;
+    this.tools = options.tools ?? new ToolPolicy<Tool>();
+    this.#options = options;
+    this.#guard = instance.guard();
+  }
+
+  /**
+   * Begins a turn with the newest contract. Sends no request if the last answer's contract is
+   * fresh. If the service is away, uses the last contract, then follows `unavailable`.
+   */
+  async begin(start: TurnStart): Promise<AgentTurn<Tool>> {
+    const key = keyOf(start);
+    const { freshMs = 60_000, staleMs = 600_000, timeoutMs = 2_000, unavailable } = this.#options;
+    if ((this.#guard.ageMs ?? Number.POSITIVE_INFINITY) > freshMs) {
+      try {
+        await this.#guard.refresh({ timeoutMs });
+      } catch (error) {
+        if (isFatal(error)) throw error;
+        const isUsable = (this.#guard.ageMs ?? Number.POSITIVE_INFINITY) <= staleMs;
+        if (!isUsable && unavailable === 'raise') throw error;
+        this.#report(error);
+        if (!isUsable) return this.#turn(start, key, undefined);
+      }
+    }
+    return this.#turn(start, key, this.#guard.contract);
+  }
+
+  #turn(start: TurnStart, key: string, contract: Contract | undefined): AgentTurn<Tool> {
+    const { wording, unavailable } = this.#options;
+    return new AgentTurn({
+      policy: this.tools,
+      contract,
+      newest: () => (contract === undefined ? undefined : this.#guard.contract),
+      wording: wording ?? WORDING,
+      isClosed: contract === undefined && unavailable === 'closed',
+      onEnd: (end, tools) => this.#end({ ...end, tools, input: start.input, contract }, key),
+    });
+  }
+
+  async #end(turn: Omit<Turn, 'setPoint'>, key: string): Promise<void> {
+    const before = this.#sending;
+    this.#sending = (async () => {
+      const setPoint = await this.#knownSetPoint();
+      const appraisal = await this.#appraise({ ...turn, setPoint });
+      await before;
+      if (appraisal !== undefined && !this.#isReadOnly) await this.#observe(appraisal, key);
+    })().catch((error: unknown) => this.#report(error));
+    await this.#sending;
+  }
+
+  /** Set-point of the instance, read once: it moves by less than 0.03 in 200 turns. */
+  async #knownSetPoint(): Promise<ModeStrengths | undefined> {
+    const { timeoutMs = 2_000 } = this.#options;
+    this.#setPoint ??= this.instance
+      .snapshot({ timeoutMs })
+      .then(({ data }) => data.set_point ?? data.mode_strengths);
+    return await this.#setPoint.catch((error: unknown) => {
+      this.#setPoint = undefined;
+      this.#report(error);
+      return undefined;
+    });
+  }
+
+  async #appraise(turn: Turn): Promise<Appraisal | undefined> {
+    const { appraiser, appraiserTimeoutMs = 10_000 } = this.#options;
+    if (appraiser === undefined) return ruleAppraiser()(turn);
+    try {
+      const appraisal = await within(appraiserTimeoutMs, async () => await appraiser(turn));
+      return appraisal === undefined ? undefined : checkedAppraisal(appraisal);
+    } catch (error) {
+      this.#report(error);
+      return ruleAppraiser()(turn);
+    }
+  }
+
+  /** Sends an observation. Timestamps are at least a second apart, so quick turns all count. */
+  async #observe(appraisal: Appraisal, idempotencyKey: string): Promise<void> {
+    const { timeoutMs = 2_000 } = this.#options;
+    for (let attempt = 1; attempt <= THROTTLED_MAX; attempt += 1) {
+      const nowMs = Date.now();
+      const atMs = Math.min(Math.max(nowMs, this.#nextAtMs), nowMs + AHEAD_MS_MAX);
+      const timestamp = new Date(atMs).toISOString();
+      try {
+        const observation = { ...appraisal, timestamp };
+        const { throttled } = await this.instance.process(observation, {
+          idempotencyKey,
+          timeoutMs,
+        });
+        this.#nextAtMs = atMs + (throttled?.retryAfterMs ?? INTERVAL_MS);
+        if (throttled === undefined) return;
+      } catch (error) {
+        // An earlier attempt of this turn, perhaps in another process, was counted.
+        if (error instanceof ApiError && error.reason === 'idempotency_key_reused') return;
+        this.#isReadOnly ||= error instanceof ApiError && error.reason === 'missing_scope';
+        throw error;
+      }
+    }
+    throw new IdentityEngineError(`the observation was throttled ${THROTTLED_MAX} times`);
+  }
+
+  #report(error: unknown): void {
+    try {
+      this.#options.onError?.(error);
+    } catch {
+      // A broken callback must not end the agent's turn.
+    }
+  }
+}
+
+type TurnPorts<Tool extends string> = {
+  readonly policy: ToolPolicy<Tool>;
+  readonly contract: Contract | undefined;
+  /** Newest contract, which another turn may have received meanwhile. */
+  readonly newest: () => Contract | undefined;
+  readonly wording: Wording;
+  readonly isClosed: boolean;
+  readonly onEnd: (
+    end: Required<Pick<TurnEnd, 'outcome'>> & TurnEnd,
+    tools: ToolUse[],
+  ) => Promise<void>;
+};
+
+/** One turn of an agent. */
+export class AgentTurn<Tool extends string = string> {
+  readonly #ports: TurnPorts<Tool>;
+  readonly #tools: ToolUse[] = [];
+  #ended: Promise<void> | undefined;
+
+  /** Created by `agent.begin`. */
+  constructor(ports: TurnPorts<Tool>) {
+    this.#ports = ports;
+  }
+
+  /** Newest contract; undefined if the service is away and no usable contract is known. */
+  get contract(): Contract | undefined {
+    return this.#ports.newest();
+  }
+
+  /** Text for the end of the model's instructions; empty without a contract. */
+  get prompt(): string {
+    const { contract } = this;
+    return contract === undefined ? '' : contractPrompt(contract, this.#ports.wording);
+  }
+
+  /** Tools that the model may see. */
+  offered<Name extends string>(tools: readonly Name[]): Name[] {
+    return this.#ports.policy.offered(tools, this.contract);
+  }
+
+  /**
+   * Sentence that answers a call instead of running the tool; undefined if the tool may run. Notes
+   * the refusal.
+   */
+  refusalOf(tool: string): string | undefined {
+    const { policy, wording, isClosed } = this.#ports;
+    const isShut = isClosed && policy.mode !== 'observe' && policy.actionsOf(tool).length > 0;
+    const refusal = isShut
+      ? wording.unknown.replace('{tool}', () => tool)
+      : policy.refusalOf(tool, this.contract);
+    if (refusal !== undefined) this.used(tool, 'refused');
+    return refusal;
+  }
+
+  /** Notes the outcome of a tool call that ran. */
+  used(tool: string, outcome: ToolOutcome): void {
+    this.#tools.push({ tool, outcome, actions: this.#ports.policy.actionsOf(tool) });
+  }
+
+  /**
+   * Ends the turn and observes it. Further calls return the same promise, so a turn counts once.
+   * Never rejects: errors go to `onError`.
+   */
+  end({ outcome = 'completed', output }: TurnEnd = {}): Promise<void> {
+    this.#ended ??= this.#ports.onEnd({ outcome, output }, this.#tools);
+    return this.#ended;
+  }
+}
+
+/** Errors that no later attempt mends: a wrong key, a missing instance, a wrong argument. */
+function isFatal(error: unknown): boolean {
+  if (!(error instanceof ApiError)) return !(error instanceof IdentityEngineError);
+  return error.status < 500 && error.status !== 429 && error.status !== 408;
+}
+
+/** Idempotency key of a turn. */
+function keyOf({ runId, turn }: TurnStart): string {
+  const key = turn === undefined ? `turn:${runId}` : `turn:${runId}:${turn}`;
+  if (runId.length > 0 && key.length <= KEY_CHARACTERS_MAX && /^[\x20-\x7e]+$/.test(key)) {
+    return key;
+  }
+  throw new IdentityEngineError(
+    `runId and turn must be 1 to ${KEY_CHARACTERS_MAX - 6} printable ASCII characters`,
+  );
+}
+
+/** Result of a task; rejects if the task takes longer than `ms`. */
+async function within<T>(ms: number, task: () => Promise<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const error = new IdentityEngineError(`the appraiser took longer than ${ms} ms`);
+    timer = setTimeout(() => reject(error), ms);
+  });
+  try {
+    return await Promise.race([task(), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,289 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  Agent,
+  type AgentOptions,
+  type Contract,
+  ServiceUnavailableError,
+  ToolPolicy,
+  toPrompt,
+  WORDING,
+} from '../src/identity-engine.ts';
+import { clientOf, rejection } from './support/clients.ts';
+import {
+  closedAddress,
+  data,
+  FakeServer,
+  type Reaction,
+  type Received,
+  refusal,
+} from './support/fake-server.ts';
+
+const CONTRACT: Contract = {
+  dominant_modes: ['Order'],
+  suppressed_modes: [],
+  allowed_actions: ['clarify', 'stabilize'],
+  forbidden_actions: ['execute', 'explore'],
+  decision_style: {
+    tempo: 'measured',
+    risk: 'cautious',
+    expressiveness: 'low',
+    commitment_threshold: 'high',
+  },
+  energy_level: 0.8,
+  stress_state: 'LOW',
+  recovery_profile: { preferred_path: 'none', support_required: false, cooldown_required: false },
+};
+
+const SET_POINT = {
+  perception: 0.4,
+  exploration: 0.1,
+  order: 0.5,
+  assertion: 0.1,
+  connection: 0.1,
+  identity: 0.1,
+  stress_response: 0,
+};
+
+const TOOLS = new ToolPolicy({
+  send_email: 'execute',
+  ask_user: 'question',
+  look_up: 'clarify',
+  read_file: undefined,
+});
+
+const weak = { signal_strength: 0.5, confidence: 0.3 };
+const order = { mode_target: 'ORDER', ...weak };
+
+/** A service with one instance. `process` answers observations; the default applies each. */
+function serviceWith(process: Reaction = data({ contract: CONTRACT })): Promise<FakeServer> {
+  return FakeServer.start((response, request) => {
+    const end = request.path.split('/').at(-1);
+    if (end === 'contract') return data(CONTRACT)(response, request);
+    if (end === 'snapshot') return data({ set_point: SET_POINT })(response, request);
+    return process(response, request);
+  });
+}
+
+function agentOn(server: Pick<FakeServer, 'baseUrl'>, options: AgentOptions = {}) {
+  const errors: unknown[] = [];
+  const instance = clientOf(server, { attemptsMax: 1 }).instance('inst_1');
+  const agent = new Agent(instance, {
+    tools: TOOLS,
+    onError: (error) => errors.push(error),
+    ...options,
+  });
+  return { agent, errors };
+}
+
+const observed = ({ received }: FakeServer): Received[] =>
+  received.filter(({ path }) => path.endsWith('/process'));
+
+const turns = suite('a turn of an agent');
+
+turns(
+  'has the prompt of the contract, and sends one observation half way to the rule',
+  async () => {
+    await using server = await serviceWith();
+    const { agent, errors } = agentOn(server);
+    const turn = await agent.begin({ runId: 'run-1', turn: 3, input: 'secret question' });
+    assert.is(turn.prompt, toPrompt(CONTRACT));
+    assert.is(turn.refusalOf('look_up'), undefined);
+    turn.used('look_up', 'ok');
+    await Promise.all([turn.end({ output: 'secret answer' }), turn.end({ outcome: 'failed' })]);
+    assert.equal(errors, []);
+    XX;
+    assert.equal(seen, { mode_target: 'PERCEPTION', signal_strength: 0.5, confidence: 0.3 });
+    assert.not.match(JSON.stringify(server.received), /secret/);
+  },
+);
+
+turns('costs one request if the contract of the last answer is fresh', async () => {
+  await using server = await serviceWith();
+  const { agent } = agentOn(server);
+  for (const runId of ['a', 'b', 'c']) {
+    const turn = await agent.begin({ runId });
+    turn.used('look_up', 'ok');
+    await turn.end();
+  }
+  const ends = server.received.map(({ path }) => path.split('/').at(-1));
+  assert.equal(ends, ['contract', 'snapshot', 'process', 'process', 'process']);
+});
+
+turns('counts when the next turn follows at once, because timestamps are spaced', async () => {
+  await using server = await serviceWith();
+  const { agent } = agentOn(server);
+  const begun = await Promise.all(['a', 'b', 'c'].map((runId) => agent.begin({ runId })));
+  await Promise.all(
+    begun.map((turn) => {
+      turn.used('look_up', 'ok');
+      return turn.end();
+    }),
+  );
+  const keys = observed(server).map(({ headers }) => headers['idempotency-key']);
+  assert.equal(keys, ['turn:a', 'turn:b', 'turn:c']);
+  const times = observed(server).map(({ body }) =>
+    Date.parse((body as { timestamp: string }).timestamp),
+  );
+  const [first = 0, second = 0, third = 0] = times;
+  assert.ok(second - first >= 1_000 && third - second >= 1_000, `${times}`);
+});
+
+turns('is sent later if another process observed the instance less than a second ago', async () => {
+  const throttled = { 'x-throttled': 'true', 'retry-after': '2' };
+  let calls = 0;
+  await using server = await serviceWith((response, request) => {
+    calls += 1;
+    const headers: Record<string, string> = calls === 1 ? throttled : {};
+    return data({ contract: CONTRACT }, headers)(response, request);
+  });
+  const { agent, errors } = agentOn(server);
+  const turn = await agent.begin({ runId: 'a' });
+  turn.used('look_up', 'ok');
+  await turn.end();
+  assert.equal(errors, []);
+  const [early, late] = observed(server).map(({ body }) =>
+    Date.parse((body as { timestamp: string }).timestamp),
+  );
+  assert.is((late ?? 0) - (early ?? 0), 2_000);
+});
+
+turns(
+  'gives no observation after an abort, a refused tool or an unavailable provider',
+  async () => {
+    await using server = await serviceWith();
+    const { agent, errors } = agentOn(server);
+    for (const [runId, outcome] of [
+      ['a', 'aborted'],
+      ['b', 'unavailable'],
+    ] as const) {
+      const turn = await agent.begin({ runId });
+      turn.used('look_up', 'ok');
+      await turn.end({ outcome });
+    }
+    const refused = await agent.begin({ runId: 'c' });
+    assert.match(refused.refusalOf('send_email') ?? '', /send_email was not run/);
+    await refused.end();
+    assert.equal([observed(server), errors], [[], []]);
+  },
+);
+
+turns('counts once if an earlier attempt of the same turn was counted', async () => {
+  await using server = await serviceWith(refusal(422, 'invalid_request', 'idempotency_key_reused'));
+  const { agent, errors } = agentOn(server);
+  const turn = await agent.begin({ runId: 'a' });
+  turn.used('look_up', 'ok');
+  await turn.end();
+  assert.equal([observed(server).length, errors], [1, []]);
+});
+
+turns('ends without an observation, and one report, if the key may only read', async () => {
+  await using server = await serviceWith(refusal(403, 'forbidden', 'missing_scope'));
+  const { agent, errors } = agentOn(server);
+  for (const runId of ['a', 'b', 'c']) {
+    const turn = await agent.begin({ runId });
+    turn.used('look_up', 'ok');
+    await turn.end();
+  }
+  assert.is(errors.length, 1);
+  assert.match(String(errors[0]), /403 forbidden/);
+});
+
+for (const [what, appraiser] of [
+  ['throws', () => Promise.reject(new Error('no model'))],
+  ['returns a mode that does not exist', () => ({ mode_target: 'FOO', ...weak })],
+  ['returns a strength that is not a number', () => ({ ...order, signal_strength: Number.NaN })],
+  ['never answers', () => new Promise(() => undefined)],
+] as const) {
+  turns(`follows the rules, with one report, if the appraiser ${what}`, async () => {
+    await using server = await serviceWith();
+    const options = { appraiser: appraiser as never, appraiserTimeoutMs: 20 };
+    const { agent, errors } = agentOn(server, options);
+    const turn = await agent.begin({ runId: 'a' });
+    turn.used('look_up', 'ok');
+    await turn.end();
+    assert.is(errors.length, 1);
+    const [sent] = observed(server);
+    assert.match(JSON.stringify(sent?.body), /"mode_target":"PERCEPTION"/);
+  });
+}
+
+const away = suite('an agent whose service is away');
+
+away('works without a prompt and permits every tool, with one report a turn', async () => {
+  const { agent, errors } = agentOn({ baseUrl: await closedAddress() });
+  const turn = await agent.begin({ runId: 'a' });
+  assert.equal([turn.prompt, turn.contract], ['', undefined]);
+  assert.is(turn.refusalOf('send_email'), undefined);
+  assert.is(errors.length, 1);
+  await turn.end();
+});
+
+away('refuses mapped tools if the policy is closed', async () => {
+  const { agent } = agentOn({ baseUrl: await closedAddress() }, { unavailable: 'closed' });
+  const turn = await agent.begin({ runId: 'a' });
+  assert.is(turn.refusalOf('send_email'), WORDING.unknown.replace('{tool}', 'send_email'));
+  assert.is(turn.refusalOf('read_file'), undefined);
+});
+
+away('throws before the turn if the policy is raise', async () => {
+  await using server = await FakeServer.start(refusal(503, 'service_unavailable'));
+  const { agent } = agentOn(server, { unavailable: 'raise' });
+  await rejection(agent.begin({ runId: 'a' }), ServiceUnavailableError);
+});
+
+away('uses the last contract until the contract is too old', async () => {
+  await using server = await FakeServer.start(data(CONTRACT), refusal(503, 'service_unavailable'));
+  const { agent, errors } = agentOn(server, { freshMs: 0 });
+  await agent.begin({ runId: 'a' });
+  const turn = await agent.begin({ runId: 'b' });
+  assert.ok(turn.refusalOf('send_email'));
+  assert.is(errors.length, 1);
+  const impatient = agentOn(server, { freshMs: 0, staleMs: 0 });
+  assert.is((await impatient.agent.begin({ runId: 'c' })).contract, undefined);
+});
+
+away('throws at once for a wrong key', async () => {
+  await using server = await FakeServer.start(refusal(401, 'unauthorized'));
+  const { agent } = agentOn(server);
+  await rejection(agent.begin({ runId: 'a' }), Error);
+});
+
+const tools = suite('a tool policy');
+
+tools('refuses forbidden tools, and hides these tools only in mode hide', () => {
+  const names = ['send_email', 'ask_user', 'look_up', 'read_file'] as const;
+  assert.equal(TOOLS.offered(names, CONTRACT), [...names]);
+  const hiding = new ToolPolicy({ send_email: ['execute', 'question'] }, { mode: 'hide' });
+  assert.equal(hiding.offered(names, CONTRACT), ['ask_user', 'look_up', 'read_file']);
+  assert.is(
+    hiding.refusalOf('send_email', CONTRACT),
+    'The tool send_email was not run, because this is not the time to carry out changes. Do not call the tool again in this turn. Say so briefly, or offer an alternative.',
+  );
+  const watching = new ToolPolicy({ send_email: 'execute' }, { mode: 'observe' });
+  assert.is(watching.refusalOf('send_email', CONTRACT), undefined);
+});
+
+tools('permits unmapped tools unless the user decides otherwise', () => {
+  assert.is(TOOLS.refusalOf('other', CONTRACT), undefined);
+  const strict = new ToolPolicy({ look_up: 'clarify' }, { unmapped: 'refuse' });
+  assert.match(strict.refusalOf('other', CONTRACT) ?? '', /The tool other was not run/);
+  assert.is(strict.refusalOf('look_up', CONTRACT), undefined);
+});
+
+tools('cannot be created with an unknown action or tool, and suggests the nearest name', () => {
+  for (const [actions, options, expected] of [
+    [{ a: 'exlpore' }, {}, 'unknown action "exlpore"; did you mean "explore"?'],
+    [{ send_mail: 'execute' }, { tools: ['send_email'] }, 'did you mean "send_email"?'],
+    [{ a: 'xyz' }, {}, 'unknown action "xyz"; known: explore, question'],
+    [{ a: 7 }, {}, 'unknown action 7'],
+    [{}, { mode: 'hidden' }, 'mode must be refuse, hide, observe, not "hidden"'],
+  ] as const) {
+    assert.throws(
+      () => new ToolPolicy(actions as never, options as never),
+      (error: Error) => error.name === 'ToolMapError' && error.message.includes(expected),
+    );
+  }
+});
+
+for (const group of [turns, away, tools]) group.run();
