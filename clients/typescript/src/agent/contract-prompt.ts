@@ -206,7 +206,7 @@ function inVocabularyOrder(wording: Wording, names: readonly string[]): string[]
 }
 
 /** A sentence with its list; empty if the list is empty. */
-export function filled(sentence: string, list: string): string {
+function filled(sentence: string, list: string): string {
   return list === '' ? '' : sentence.replace('{}', () => list);
 }
 

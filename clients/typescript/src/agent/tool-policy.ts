@@ -1,7 +1,7 @@
 import { ACTIONS, isKnownAction, type KnownAction } from '../actions.ts';
 import { IdentityEngineError } from '../errors.ts';
 import type { Contract } from '../models.ts';
-import { filled, WORDING, type Wording } from './contract-prompt.ts';
+import { WORDING, type Wording } from './contract-prompt.ts';
 import { nearestOf } from './nearest.ts';
 
 /**
@@ -97,7 +97,7 @@ export class ToolPolicy<Tool extends string = string> {
     const forbidden = actions.filter((action) => contract?.forbidden_actions.includes(action));
     if (forbidden.length === 0) return undefined;
     const list = forbidden.map((action) => phrases[action] ?? action).join(separators.actions);
-    return filled(refused, list).replace('{tool}', () => tool);
+    return refused.replace('{}', () => list).replace('{tool}', () => tool);
   }
 }
 
