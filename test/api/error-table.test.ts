@@ -58,7 +58,7 @@ unauthorized('comes before every other error', async () => {
   assertRefused(broken, 401, 'unauthorized');
 });
 
-unauthorized('is not the answer to a scheme in another case: 200', async () => {
+unauthorized('is not the answer to the scheme Bearer in another letter case', async () => {
   for (const scheme of ['bearer', 'BEARER', 'BeArEr']) {
     const headers = { authorization: `${scheme} ${caller.key}` };
     assert.is((await send(service, 'GET', '/personas', { headers })).status, 200);

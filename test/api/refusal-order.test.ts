@@ -10,21 +10,21 @@ const STALE = { 'if-match': '"snap_0000000000000000"' };
 
 const order = suite('a call with more than one error');
 
-order('without a key is 401, whatever its body and path', async () => {
+order('without a key is answered 401, whatever its body and path', async () => {
   for (const path of [`${UNKNOWN}/process`, '/nowhere']) {
     const answer = await send(service, 'POST', path, { json: INVALID });
     assertRefused(answer, 401, 'unauthorized');
   }
 });
 
-order('with a read-only key and a broken body is 403', async () => {
+order('with a read-only key and a broken body is answered 403', async () => {
   const key = await newKey(service, caller.accountId, 'read');
   const reader = callerOf(service, caller.accountId, key);
   const answer = await reader.send('POST', `${UNKNOWN}/process`, { json: INVALID });
   assertRefused(answer, 403, 'forbidden', { reason: 'read_only_key' });
 });
 
-order('of a suspended account with a broken body is 403', async () => {
+order('of a suspended account with a broken body is answered 403', async () => {
   const someone = await newCaller();
   const path = `/accounts/${someone.accountId}/status`;
   await admin(service, 'PUT', path, { status: 'suspended' });
@@ -32,14 +32,14 @@ order('of a suspended account with a broken body is 403', async () => {
   assertRefused(answer, 403, 'forbidden', { reason: 'account_suspended' });
 });
 
-order('beyond the requests of a minute with a broken body is 429', async () => {
+order('beyond the requests of a minute with a broken body is answered 429', async () => {
   const someone = await newCaller({ requestsPerMinute: 1 });
   await someone.send('GET', '/personas');
   const answer = await someone.send('POST', `${UNKNOWN}/process`, { json: INVALID });
   assert.is(answer.body.error, 'rate_limited');
 });
 
-order('with a broken body is 422, even if the month is used up', async () => {
+order('with a broken body is answered 422, even if the month is used up', async () => {
   const poor = await newCaller({ cyclesPerMonth: 1 });
   const id = await poor.createInstance();
   await poor.process(id, observationAt(0));
@@ -47,24 +47,24 @@ order('with a broken body is 422, even if the month is used up', async () => {
   assert.is(answer.status, 422);
 });
 
-order('on an unknown instance is 429 if the month is used up', async () => {
+order('on an unknown instance is answered 429 if the month is used up', async () => {
   const poor = await newCaller({ cyclesPerMonth: 1 });
   await poor.process(await poor.createInstance(), observationAt(0));
   const answer = await poor.send('POST', `${UNKNOWN}/process`, { json: observationAt(5) });
   assertRefused(answer, 429, 'quota_exceeded');
 });
 
-order('with a broken body on an unknown instance is 422', async () => {
+order('with a broken body on an unknown instance is answered 422', async () => {
   const answer = await caller.send('POST', `${UNKNOWN}/process`, { json: INVALID });
   assert.is(answer.status, 422);
 });
 
-order('with a stale tag on an unknown instance is 404', async () => {
+order('with a stale tag on an unknown instance is answered 404', async () => {
   const answer = await caller.send('PATCH', UNKNOWN, { json: { name: 'x' }, headers: STALE });
   assertRefused(answer, 404, 'not_found');
 });
 
-order('with a broken body and a stale tag is 422', async () => {
+order('with a broken body and a stale tag is answered 422', async () => {
   const id = await caller.createInstance();
   const sent = { json: { name: '' }, headers: STALE };
   assert.is((await caller.send('PATCH', `/instances/${id}`, sent)).status, 422);

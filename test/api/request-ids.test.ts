@@ -96,7 +96,7 @@ fresh('is answered with a new id on every documentation page', async () => {
 
 const logged = suite('the id of a request');
 
-logged('is in the log line of its answer, if every answer is logged', async () => {
+logged('is in the log line of its answer at the log level debug', async () => {
   await using talkative = await startService({ SERVICE_LOG_LEVEL: 'debug' });
   const headers = { 'x-request-id': 'find-me-in-the-log' };
   await send(talkative, 'GET', '/personas', { headers });

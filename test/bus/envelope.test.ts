@@ -90,7 +90,7 @@ forged('cannot reuse the signature of another process for a different message', 
   assert.is(kindOf(sealed(bytes('x'), later, borrowed)), 'forged');
 });
 
-forged('cannot have a name that is not a public key', () => {
+forged('is refused if the name of its sender is not a public key', () => {
   const keyless = { ...SENDER, name: 'f'.repeat(64) };
   assert.is(kindOf(sealed(bytes('x'), ENVELOPE, keyless)), 'forged');
 });

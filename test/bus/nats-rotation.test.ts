@@ -68,7 +68,7 @@ password('the bus reconnects as soon as it has the password of the server', asyn
 const certificates = suite('when the certificates for NATS change');
 
 for (const [what, useless] of [
-  ['shows', { ...clientOf('member'), own: clientOf('stranger').own }],
+  ['presents', { ...clientOf('member'), own: clientOf('stranger').own }],
   ['trusts', { ...clientOf('stranger'), own: clientOf('member').own }],
 ] as const) {
   certificates(`the next connection uses the certificates that the bus ${what}`, async () => {

@@ -29,7 +29,7 @@ async function speak(server: string, options: Partial<NatsBusOptions>): Promise<
   await delivered(bus);
 }
 
-/** Reason why a connection cannot be opened. */
+/** Asserts that no connection can be opened. Returns the error message. */
 async function silenceAt(server: string, options: Partial<NatsBusOptions>): Promise<string> {
   const { message } = await refusalOf(() => speak(server, options));
   assert.match(message, /^no NATS server at /);
@@ -38,25 +38,31 @@ async function silenceAt(server: string, options: Partial<NatsBusOptions>): Prom
 
 const member = clientOf('member');
 const stranger = clientOf('stranger');
-const trust = suite('NATS with TLS certificates');
+const trust = suite('a connection to NATS');
 
-trust('accepts a connection if both certificates have the same authority', async () => {
+trust('with TLS is accepted if both certificates have the same authority', async () => {
   await using server = await ownNats(ENCRYPTED);
   await speak(server.address, { tls: unchanging(member) });
 });
 
-trust('is refused if a certificate has another authority, or the client has none', async () => {
-  await using own = await ownNats(ENCRYPTED);
-  const server = own.address;
-  const other = { ...stranger, own: member.own };
-  assert.match(await silenceAt(server, { tls: unchanging(other) }), /unable to verify/);
-  const strange = { ...member, own: stranger.own };
-  assert.match(await silenceAt(server, { tls: unchanging(strange) }), /alert|bad certificate/);
-  const silent = { ...member, own: undefined };
-  assert.match(await silenceAt(server, { tls: unchanging(silent) }), /certificate required|alert/);
-});
+trust(
+  'with TLS is refused if a certificate has another authority, or the client has none',
+  async () => {
+    await using own = await ownNats(ENCRYPTED);
+    const server = own.address;
+    const other = { ...stranger, own: member.own };
+    assert.match(await silenceAt(server, { tls: unchanging(other) }), /unable to verify/);
+    const strange = { ...member, own: stranger.own };
+    assert.match(await silenceAt(server, { tls: unchanging(strange) }), /alert|bad certificate/);
+    const silent = { ...member, own: undefined };
+    assert.match(
+      await silenceAt(server, { tls: unchanging(silent) }),
+      /certificate required|alert/,
+    );
+  },
+);
 
-trust('is refused if the server has no certificate', async () => {
+trust('with TLS is refused if the server has no certificate', async () => {
   await silenceAt(plain, { tls: unchanging(member) });
   let heard = '';
   const sham = createServer((socket) => {
@@ -71,7 +77,7 @@ trust('is refused if the server has no certificate', async () => {
   assert.not.match(heard, /CONNECT|right one/);
 });
 
-trust('accepts a plain-text connection from a client without an authority', async () => {
+trust('in plain text is accepted from a client without an authority', async () => {
   await using server = await ownNats(ENCRYPTED);
   await speak(server.address, {});
 });

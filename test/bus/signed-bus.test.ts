@@ -181,7 +181,7 @@ dropped('is dropped as stale if its time is wrong, and as repeated if it arrives
   assert.equal([late.heard, strangers.length], [['3'], 2], 'the sender’s clock is right again');
 });
 
-dropped('is dropped for its time, and its sender is reported only within the same cluster', () => {
+dropped('with a wrong time from another cluster is dropped, and its sender is not reported', () => {
   const { open, say } = newScene();
   const [late, foreign] = [open(), open({ cluster: 'other' })];
   let strangers = 0;

@@ -22,7 +22,7 @@ function assertUnknown(answer: Answer): void {
 
 const unknown = suite('an answer to an unknown caller');
 
-unknown('with status 401 has zeros and a reset in 60 s', async () => {
+unknown('has status 401, zero limits and a reset in 60 s', async () => {
   for (const authorization of ['', 'Basic eA==', 'Bearer x', `Bearer ${unknownKey(0)}`]) {
     const answer = await send(service, 'GET', '/personas', {
       ...(authorization === '' ? {} : { headers: { authorization } }),
@@ -33,16 +33,16 @@ unknown('with status 401 has zeros and a reset in 60 s', async () => {
   }
 });
 
-unknown('on an unknown path has status 401 and zeros', async () => {
+unknown('on an unknown path has status 401 and zero limits', async () => {
   const answer = await send(service, 'GET', '/nowhere');
   assert.is(answer.status, 401);
   assertUnknown(answer);
 });
 
 const BROKEN: Record<string, readonly [bytes: string, status: number]> = {
-  'no HTTP': ['nonsense\r\n\r\n', 400],
+  'bytes that are not HTTP': ['nonsense\r\n\r\n', 400],
   'a URL that cannot be decoded': [requestText('GET', '/v1/instances/%zz', auth()), 400],
-  'two lengths': [
+  'two Content-Length headers': [
     requestText('POST', '/v1/instances', ['Content-Length: 1', 'Content-Length: 2']),
     400,
   ],
@@ -57,7 +57,7 @@ const BROKEN: Record<string, readonly [bytes: string, status: number]> = {
 };
 
 for (const [what, [bytes, status]] of Object.entries(BROKEN)) {
-  unknown(`to ${what} has status ${status} and zeros`, async () => {
+  unknown(`that sends ${what} has status ${status} and zero limits`, async () => {
     const answer = await sendRaw(service, bytes);
     assert.is(answer.status, status, answer.text);
     assert.is(answer.body.error, 'invalid_request');
@@ -65,7 +65,7 @@ for (const [what, [bytes, status]] of Object.entries(BROKEN)) {
   });
 }
 
-unknown('outside /v1 has none of these headers', async () => {
+unknown('outside /v1 has no limit headers', async () => {
   const response = await fetch(`${service.origin}/elsewhere`);
   assert.is(response.status, 404);
   assert.is(await response.text(), 'Not Found\n');
@@ -89,7 +89,7 @@ function auth(): string[] {
 }
 
 guessing(
-  'gets few of its keys looked up: the others get 503, except valid keys used recently',
+  'gets few keys looked up: other keys are refused with 503, except keys used recently',
   async () => {
     const newcomer = await newCaller();
     const known = await newCaller();

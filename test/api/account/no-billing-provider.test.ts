@@ -9,7 +9,7 @@ const BACK = 'https://app.example/billing';
 
 const nowhere = suite('a service without a payment provider');
 
-nowhere('offers no plans and accepts no notifications', async () => {
+nowhere('refuses checkouts, portal pages and notifications with 500', async () => {
   const { body, signature } = bought(caller.accountId);
   for (const answer of [
     await caller.send('POST', '/billing/checkout', {

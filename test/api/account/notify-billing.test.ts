@@ -133,7 +133,7 @@ exception('applies only to the exact path', async () => {
 
 const flood = suite('a flood of forged notifications');
 
-flood('is soon refused without verification, but blocks no caller and no provider', async () => {
+flood('is soon refused with 503, and delays a valid notification by 10 s at most', async () => {
   const caller = await newCaller({ plan: 'free' });
   const { body, signature } = bought(caller.accountId);
   const answers = [];

@@ -135,7 +135,7 @@ const FRAMING = {
 } as const;
 
 for (const [name, [framing, body]] of Object.entries(FRAMING)) {
-  bodies(`with ${name} is refused with 400 and the caller’s figures`, async () => {
+  bodies(`with ${name} is refused with 400 and the caller’s limit headers`, async () => {
     const before = (await caller.send('GET', '/instances')).body.pagination.total;
     const answer = await sendRaw(
       service,

@@ -31,38 +31,41 @@ methods('is refused with 401 without a key', async () => {
   }
 });
 
-methods('does not echo a TRACE request', async () => {
+methods('does not echo the request if it is TRACE', async () => {
   const answer = await sendRaw(service, requestText('TRACE', '/v1/instances', [auth, 'X-A: echo']));
   assert.not.match(answer.text, /echo|svc_sk_/);
 });
 
-methods('opens no tunnel for CONNECT', async () => {
+methods('opens no tunnel if it is CONNECT', async () => {
   const answer = await sendRaw(service, 'CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: x\r\n\r\n');
   assert.is(answer.status, 404);
   assertRefusalShape(answer);
 });
 
-methods('leaves the process running if the connection is reset, as do other requests', async () => {
-  const length = 'Content-Length: 9';
-  for (const bytes of [
-    'CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: x\r\n\r\n',
-    'JUNK\r\n\r\n',
-    requestText('GET', '/v1/personas', [auth]),
-    requestText('GET', '/v1/personas', [auth, 'Connection: Upgrade', 'Upgrade: h2c']),
-    requestText('POST', '/v1/instances', [auth, json, length]),
-    requestText('POST', '/v1/instances', [auth, json, length, 'Transfer-Encoding: chunked']),
-    requestText('POST', '/v1/instances', [auth, json, length, 'Expect: a-miracle']),
-  ]) {
-    for (const isAnswered of [false, true]) {
-      using connection = await dial(service);
-      connection.write(bytes);
-      if (isAnswered && !bytes.includes(length)) await connection.next();
-      connection.socket.resetAndDestroy();
+methods(
+  'ends no process if the caller resets the connection, nor does another request',
+  async () => {
+    const length = 'Content-Length: 9';
+    for (const bytes of [
+      'CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: x\r\n\r\n',
+      'JUNK\r\n\r\n',
+      requestText('GET', '/v1/personas', [auth]),
+      requestText('GET', '/v1/personas', [auth, 'Connection: Upgrade', 'Upgrade: h2c']),
+      requestText('POST', '/v1/instances', [auth, json, length]),
+      requestText('POST', '/v1/instances', [auth, json, length, 'Transfer-Encoding: chunked']),
+      requestText('POST', '/v1/instances', [auth, json, length, 'Expect: a-miracle']),
+    ]) {
+      for (const isAnswered of [false, true]) {
+        using connection = await dial(service);
+        connection.write(bytes);
+        if (isAnswered && !bytes.includes(length)) await connection.next();
+        connection.socket.resetAndDestroy();
+      }
+      assert.is((await caller.send('GET', '/personas')).status, 200);
     }
-    assert.is((await caller.send('GET', '/personas')).status, 200);
-  }
-  for (const [, child] of service.processes) assert.is(child.exitCode, null);
-});
+    for (const [, child] of service.processes) assert.is(child.exitCode, null);
+  },
+);
 
 methods('grants no access to other origins', async () => {
   const preflight = ['Origin: https://evil.example', 'Access-Control-Request-Method: GET'];
@@ -117,7 +120,9 @@ upgrades('without “upgrade” in Connection is an ordinary request', async () 
   }
 });
 
-upgrades('with Expect: 100-continue is answered 100 first', async () => {
+const expecting = suite('a request with Expect: 100-continue');
+
+expecting('is answered 100 before its body, and 201 after it', async () => {
   using connection = await dial(service);
   const headers = [auth, json, 'Expect: 100-continue', 'Content-Length: 12'];
   connection.write(requestText('POST', '/v1/instances', headers));
@@ -126,6 +131,6 @@ upgrades('with Expect: 100-continue is answered 100 first', async () => {
   assert.is((await connection.next())?.status, 201);
 });
 
-upgrades.after(close);
+expecting.after(close);
 
-for (const each of [methods, upgrades]) each.run();
+for (const each of [methods, upgrades, expecting]) each.run();

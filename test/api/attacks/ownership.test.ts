@@ -42,7 +42,7 @@ for (const { name, method, path } of ENDPOINTS.filter((row) => row.path.includes
   });
 }
 
-foreign('is 404 whatever conditions the request has', async () => {
+foreign('is answered 404, whatever conditions the request has', async () => {
   const conditions = [{ 'if-match': etag }, { 'if-match': '*' }, { 'if-none-match': etag }];
   for (const headers of conditions) {
     const seen = await stranger.send('GET', `/instances/${id}`, { headers });

@@ -70,7 +70,7 @@ deletes('answers every observation 200 or 404, and charges only cycles with 200'
   assert.is(limitOf(after, 'monthly'), 10_000 - counted);
 });
 
-const many = suite('100 concurrent observations of one instance');
+const many = suite('concurrent observations of one instance');
 
 many('advance the instance by one cycle each, unless throttled', async () => {
   const mine = await newCaller({ cyclesPerMonth: 10_000 });
@@ -105,32 +105,37 @@ many('under one Idempotency-Key advance one cycle and get the same answer', asyn
   assert.equal([after.body.data.cycle_count, limitOf(after, 'monthly')], [1, 9_999]);
 });
 
-const quotas = suite('when the quota is nearly used up');
+const quotas = suite('parallel calls near a limit');
 
-quotas('50 batches in parallel get exactly the remaining cycles', async () => {
-  const mine = await newCaller({ cyclesPerMonth: 100 });
-  const observations = times(7, (index) => observationAt(index));
-  const batchesOf = await Promise.all(times(50, () => mine.createInstance()));
-  const answers = await Promise.all(
-    batchesOf.map((id) =>
-      mine.send('POST', `/instances/${id}/process/batch`, { json: { observations } }),
-    ),
-  );
-  const accepted = answers.filter(({ status }) => status === 200);
-  const refused = answers.filter(({ status }) => status !== 200);
-  assert.is(accepted.length, 14);
-  assert.ok(refused.every(({ status, body }) => status === 429 && body.error === 'quota_exceeded'));
-  const { data } = (await mine.send('GET', '/instances?limit=100')).body;
-  const cycles = data.reduce(
-    (sum: number, row: { cycle_count: number }) => sum + row.cycle_count,
-    0,
-  );
-  assert.is(cycles, 98);
-  const after = await mine.send('GET', '/instances');
-  assert.is(limitOf(after, 'monthly'), 2);
-});
+quotas(
+  'with 7 observations each use 98 of 100 remaining cycles, and the others are refused',
+  async () => {
+    const mine = await newCaller({ cyclesPerMonth: 100 });
+    const observations = times(7, (index) => observationAt(index));
+    const batchesOf = await Promise.all(times(50, () => mine.createInstance()));
+    const answers = await Promise.all(
+      batchesOf.map((id) =>
+        mine.send('POST', `/instances/${id}/process/batch`, { json: { observations } }),
+      ),
+    );
+    const accepted = answers.filter(({ status }) => status === 200);
+    const refused = answers.filter(({ status }) => status !== 200);
+    assert.is(accepted.length, 14);
+    assert.ok(
+      refused.every(({ status, body }) => status === 429 && body.error === 'quota_exceeded'),
+    );
+    const { data } = (await mine.send('GET', '/instances?limit=100')).body;
+    const cycles = data.reduce(
+      (sum: number, row: { cycle_count: number }) => sum + row.cycle_count,
+      0,
+    );
+    assert.is(cycles, 98);
+    const after = await mine.send('GET', '/instances');
+    assert.is(limitOf(after, 'monthly'), 2);
+  },
+);
 
-quotas('50 single observations in parallel get exactly the remaining cycles', async () => {
+quotas('with one observation each use exactly the 20 remaining cycles', async () => {
   const mine = await newCaller({ cyclesPerMonth: 20 });
   const instances = await Promise.all(times(50, () => mine.createInstance()));
   const answers = await Promise.all(
@@ -142,7 +147,7 @@ quotas('50 single observations in parallel get exactly the remaining cycles', as
   assert.is(answers.filter(({ status }) => status === 429).length, 30);
 });
 
-quotas('the per-minute limit allows exactly its number of requests', async () => {
+quotas('succeed exactly 30 times with a limit of 30 requests per minute', async () => {
   const mine = await newCaller({ requestsPerMinute: 30 });
   const answers = await Promise.all(times(80, () => mine.send('GET', '/personas')));
   assert.is(answers.filter(({ status }) => status === 200).length, 30);

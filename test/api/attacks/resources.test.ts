@@ -265,7 +265,7 @@ many('that send nothing are closed and block no other caller', async () => {
   await Promise.all(idle.map((connection) => connection.ended()));
 });
 
-many('are served in parallel, such as 100 on one instance', async () => {
+many('are served in parallel: 100 reads of one instance are answered 200', async () => {
   const answers = await Promise.all(
     Array.from({ length: 100 }, () => caller.send('GET', `/instances/${id}`)),
   );

@@ -9,7 +9,7 @@ import { startService } from '#test/support/servers/service';
 /** Maximum shutdown time without a slow caller, in milliseconds. */
 const PROMPT_MS_MAX = 3_000;
 
-/** Starts a service, and sends SIGTERM to the process with the API while a body is awaited. */
+/** Starts a service, and sends SIGTERM to its API process while this process awaits a body. */
 async function stoppingService() {
   const service = await startService();
   const caller = await newCaller(service);
@@ -87,7 +87,7 @@ stopping('accepts no new connections', async () => {
   await assertEnded(ended, PROMPT_MS_MAX);
 });
 
-stopping('does not wait forever for a request that is never completed', async () => {
+stopping('ends within 13 s although a request is never completed', async () => {
   const { service, ended, busy } = await stoppingService();
   await using _ = service;
   busy.write('{');

@@ -43,7 +43,7 @@ listener('ignores headers that claim another address or path', async () => {
   }
 });
 
-const labels = suite('a run of random requests');
+const labels = suite('a run of requests with arbitrary words');
 
 /** Requests per run. */
 const REQUESTS = 400;
@@ -52,7 +52,7 @@ const METHODS = ['GET', 'POST', 'PATCH', 'DELETE', 'PUT', 'TRACE', 'PROPFIND', '
 const ROUTES = new Set([...ENDPOINTS.map(({ path }) => path), 'refused', 'unknown']);
 const COUNTED = new Set(['GET', 'POST', 'PATCH', 'DELETE', '_OTHER']);
 
-labels('adds the same metric series as an earlier run with other words', async () => {
+labels('adds no metric series to those of an earlier run with other words', async () => {
   const id = await caller.createInstance();
   await fuzz(id, 1);
   const before = [...(await metricValues(service)).keys()].filter(isOwn);
@@ -61,7 +61,7 @@ labels('adds the same metric series as an earlier run with other words', async (
   assert.equal(after.toSorted(), before.toSorted());
 });
 
-labels('adds only labels from the closed sets of methods and routes', async () => {
+labels('adds only metric labels from the closed sets of methods and routes', async () => {
   for (const name of (await metricValues(service)).keys()) {
     const [, method] = /http_request_method="([^"]*)"/.exec(name) ?? [];
     const [, route] = /http_route="([^"]*)"/.exec(name) ?? [];

@@ -93,10 +93,12 @@ generations('has no current records right after a reset, but all older records',
   assert.is((await get(id, 'history?generation=all')).pagination.total, 37);
 });
 
-generations('had generation 1 before the first reset, like a new instance', async () => {
-  const fresh = await caller.createInstance();
-  await caller.process(fresh, observationAt(0));
-  assert.equal(places((await get(fresh, 'history?generation=all')).data), [[1, 1]]);
+const fresh = suite('a new instance');
+
+fresh('stores its first record in generation 1', async () => {
+  const freshId = await caller.createInstance();
+  await caller.process(freshId, observationAt(0));
+  assert.equal(places((await get(freshId, 'history?generation=all')).data), [[1, 1]]);
 });
 
-generations.run();
+for (const each of [generations, fresh]) each.run();

@@ -35,7 +35,7 @@ async function walk(
   throw new Error('the list has too many pages');
 }
 
-/** Ten instances with the names b00 to b09. */
+/** Creates ten instances, named b00 to b09. Returns their ids. */
 async function named(caller: SceneCaller): Promise<string[]> {
   const ids: string[] = [];
   for (let n = 0; n < 10; n += 1) ids.push(await caller.createInstance({ name: `b0${n}` }));

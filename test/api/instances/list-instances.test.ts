@@ -74,7 +74,7 @@ many('in ascending order is the reverse of the descending order', async () => {
   assert.equal(up, down.toReversed());
 });
 
-many('breaks ties of the time by id', async () => {
+many('shows instances with the same creation time in the order of their ids', async () => {
   const { data } = (await list(owner, '?limit=100&order=asc')).body;
   const keys = data.map(({ created_at, id }: Listed) => `${created_at} ${id}`);
   assert.equal(keys, keys.toSorted());

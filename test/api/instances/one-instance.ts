@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import type { Answer, Caller } from '#test/support/calls/caller';
 import { assertRefused, limitOf, observationAt, type Scene } from '#test/support/calls/scene';
 
-/** A call about one instance. */
+/** Calls an endpoint with the id of an instance. */
 type Call = (of: Caller, id: string) => Promise<Answer>;
 
 /** Adds a test that an endpoint changes nothing and costs no cycle. `get` calls the endpoint. */

@@ -27,7 +27,7 @@ accepted('with a new description keeps the name; an empty description clears it'
   assert.is((await get(id)).name, 'Ada');
 });
 
-accepted('at the maximum length of both is answered 200', async () => {
+accepted('with name and description at their maximum lengths is answered 200', async () => {
   const id = await caller.createInstance();
   const fields = { name: '😀'.repeat(100), description: 'x'.repeat(2_000) };
   const { data } = (await patch(id, fields)).body;
@@ -35,13 +35,13 @@ accepted('at the maximum length of both is answered 200', async () => {
   assert.is(data.description, fields.description);
 });
 
-accepted('with the same values is answered 200 and changes no field', async () => {
+accepted('without any field is answered 200 and keeps name and description', async () => {
   const id = await caller.createInstance({ description: 'd' });
   const { name, description } = (await patch(id, {})).body.data;
   assert.equal({ name, description }, { name: 'Ada', description: 'd' });
 });
 
-accepted('does not change the engine’s state', async () => {
+accepted('changes no field of the snapshot except updated_at', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(0));
   const before = (await caller.send('GET', `/instances/${id}/snapshot`)).body.data;

@@ -31,7 +31,7 @@ usedUp('is replayed with 200 if it was answered before, otherwise refused with 4
   assert.is((await poor.send('GET', `/instances/${id}`)).body.data.cycle_count, 2);
 });
 
-usedUp('with another body under a known key is refused', async () => {
+usedUp('with another body under a known key is refused with 429', async () => {
   const poor = await newCaller({ cyclesPerMonth: 1 });
   const id = await poor.createInstance();
   const path = `/instances/${id}/process`;
@@ -44,7 +44,7 @@ usedUp('with another body under a known key is refused', async () => {
 
 const created = suite('a keyed create');
 
-created('derives the id from the key: the retry has the same Location', async () => {
+created('gets the same Location when it is sent again', async () => {
   const call = { method: 'POST', path: '/instances', json: { name: 'x' } };
   const key = newKey();
   const first = await sendKeyed(caller, call, key);

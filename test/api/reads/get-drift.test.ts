@@ -82,14 +82,14 @@ paging.before(async () => {
   }
 });
 
-paging('shows the newest 1,000 events and the total if the query has no page', async () => {
+paging('shows the newest 1,000 events and the total without limit and offset', async () => {
   assert.ok(total > 1_000, `${total} events`);
   const { data, pagination } = (await drift(caller, id)).body;
   assert.is(data.length, 1_000);
   assert.equal(pagination, { total });
 });
 
-paging('has all fields of pagination if the query has a page', async () => {
+paging('has all fields of pagination with limit or offset', async () => {
   const byLimit = (await drift(caller, id, '?limit=10')).body;
   assert.is(byLimit.data.length, 10);
   assert.equal(placeOf(byLimit.pagination), { limit: 10, offset: 0, total, has_more: true });

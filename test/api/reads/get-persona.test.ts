@@ -24,20 +24,23 @@ const DERIVED: Record<string, readonly [actions: string, path: string, minutes: 
 const getting = suite('getting a persona');
 
 for (const [word, [actions, path, minutes]] of Object.entries(DERIVED)) {
-  getting(`persona_${word} is answered 200 with the values derived from its profile`, async () => {
-    const answer = await get(`persona_${word}`);
-    assert.is(answer.status, 200);
-    const { data } = answer.body;
-    assert.is(data.id, `persona_${word}`);
-    assert.is(data.preferred_actions.join(' '), actions);
-    assert.equal(data.stress_recovery, {
-      preferred_path: path,
-      half_life_minutes: minutes,
-      support_required_at: 'OVER',
-      cooldown_required_at: 'OVER',
-    });
-    assert.ok(data.long_description.length > data.description.length);
-  });
+  getting(
+    `with the id persona_${word} is answered 200 with the values derived from its profile`,
+    async () => {
+      const answer = await get(`persona_${word}`);
+      assert.is(answer.status, 200);
+      const { data } = answer.body;
+      assert.is(data.id, `persona_${word}`);
+      assert.is(data.preferred_actions.join(' '), actions);
+      assert.equal(data.stress_recovery, {
+        preferred_path: path,
+        half_life_minutes: minutes,
+        support_required_at: 'OVER',
+        cooldown_required_at: 'OVER',
+      });
+      assert.ok(data.long_description.length > data.description.length);
+    },
+  );
 }
 
 getting('gives every field of a list item and three more', async () => {
@@ -51,7 +54,7 @@ getting('gives every field of a list item and three more', async () => {
 });
 
 for (const id of ['persona_unknown', 'persona_', 'analytical', 'PERSONA_LEADER', 'toString']) {
-  getting(`${id} is answered 404`, async () => {
+  getting(`with the id ${id} is answered 404`, async () => {
     assertRefused(await get(id), 404, 'not_found');
   });
 }

@@ -6,7 +6,7 @@ import { assertRefused, limitOf, sharedScene } from '#test/support/calls/scene';
 const { caller } = await sharedScene();
 const list = (query = '') => caller.send('GET', `/personas${query}`);
 
-/** Source: interface 2.8. */
+/** Expected personas. Source: interface 2.8. */
 const PERSONAS: readonly [id: string, name: string, archetype: string, dominant: string][] = [
   ['persona_analytical', 'The Analyst', 'detail-oriented', 'Perception, Order'],
   ['persona_creative', 'The Creator', 'imaginative', 'Exploration, Assertion'],
