@@ -59,7 +59,7 @@ sites('is recognised by its origin in an old browser', async () => {
   assert.is((await desk.browser().send('POST', '/sign-in', SIGN_IN, evil)).status, 403);
 });
 
-sites('is not allowed by a preflight request', async () => {
+sites('gets no permission from a preflight request', async () => {
   await using desk = await openConsole();
   const headers = { origin: 'https://evil.example', 'access-control-request-method': 'POST' };
   const reply = await desk.browser().send('OPTIONS', '/sign-in', undefined, headers);
@@ -197,7 +197,7 @@ answers('has the security headers even if the bytes are not a request', async ()
 });
 
 // Report 24: a cookie of 20 kB was "not well-formed" (400).
-answers('is 431 if the request headers are too large', async () => {
+answers('has status 431 if the request headers are too large', async () => {
   await using desk = await openConsole();
   const cookie = `GET / HTTP/1.1\r\nHost: x\r\nCookie: a=${'b'.repeat(20_000)}\r\n\r\n`;
   const text = await answerTo(desk.origin, cookie);
@@ -254,7 +254,9 @@ others('is inaccessible on every route', async () => {
   assert.is(((await bob.expect(200, 'GET', '/members')).data['members'] as unknown[]).length, 2);
 });
 
-others('accepts each invitation once, and no other link', async () => {
+const links = suite('an account');
+
+links('accepts each invitation once, and no other link', async () => {
   await using desk = await openConsole();
   const ada = await desk.owner();
   const invite = { email: 'bob@example.com', role: 'viewer' };
@@ -279,7 +281,7 @@ others('accepts each invitation once, and no other link', async () => {
   assert.is((await desk.browser().send('POST', '/invitations/accept', tooLate)).status, 404);
 });
 
-others('accepts only the latest set-up link, for a day', async () => {
+links('accepts only the latest set-up link, for a day', async () => {
   await using desk = await openConsole();
   const [first, second] = [await desk.setUpToken(), await desk.setUpToken()];
   const body = { email: EMAIL, password: PASSWORD, name: 'Ada' };
@@ -288,7 +290,7 @@ others('accepts only the latest set-up link, for a day', async () => {
   assert.is((await desk.browser().send('POST', '/setup', { ...body, token: second })).status, 404);
 });
 
-others('gets one member if several people use a link concurrently', async () => {
+links('gets one member if several people use a link concurrently', async () => {
   await using desk = await openConsole();
   const token = await desk.setUpToken();
   const replies = await Promise.all(
@@ -306,7 +308,7 @@ others('gets one member if several people use a link concurrently', async () => 
 });
 
 // Report 12: console routes outside the instance API had no rate limit.
-answers('is 429 after too many requests a minute from one user or network', async () => {
+answers('has status 429 after too many requests a minute from one user or network', async () => {
   await using desk = await openConsole();
   const ada = await desk.owner();
   for (let at = 0; at < 300; at += 1) await ada.expect(200, 'GET', '/me');
@@ -348,4 +350,4 @@ origins('names the refused host, its own address and the variable to change', as
   assert.match(reply.body.message, 'SERVICE_CONSOLE_ORIGIN');
 });
 
-for (const each of [sites, sessions, answers, others, origins]) each.run();
+for (const each of [sites, sessions, answers, others, links, origins]) each.run();

@@ -130,7 +130,7 @@ foreign('is in no list, page or file of the console', async () => {
   }
 });
 
-foreign('stays unchanged', async () => {
+foreign('stays unchanged after requests to every route with an id', async () => {
   await using desk = await openConsole();
   const theirs = await otherAccount(desk);
   const ada = await desk.owner();

@@ -51,14 +51,14 @@ slowing('gains nothing by parallel attempts, because attempts in progress are co
   assert.is(isLate(EMAIL, '203.0.113.7'), false, 'a right password clears the failures');
 });
 
-slowing('is blocked when one network tries many emails', () => {
+slowing('is blocked after one network has tried many emails', () => {
   const { begin, isLate } = throttle();
   for (let at = 0; at < 30; at += 1) begin(`${at}@example.com`, '203.0.113.7');
   assert.ok(isLate('fresh@example.com', '203.0.113.7'));
   assert.is(isLate('fresh@example.com', '203.0.113.8'), false);
 });
 
-slowing('is blocked when the networks of one /48 try many emails', () => {
+slowing('is blocked after the networks of one /48 have tried many emails', () => {
   const { begin, isLate } = throttle();
   for (let at = 0; at < 300; at += 1)
     begin(`${at}@example.com`, `2001:db8:1:${at.toString(16)}::1`);

@@ -215,7 +215,7 @@ others('is not found on any route, and is in no list', async () => {
 
 const requests = suite('a console request for instances');
 
-requests('without a session is 401, before its body is read', async () => {
+requests('without a session is answered 401 before its body is read', async () => {
   await using desk = await openConsole();
   await desk.owner();
   const visitor = desk.browser();
@@ -227,7 +227,7 @@ requests('without a session is 401, before its body is read', async () => {
   assert.is((await visitor.send('POST', '/instances', '{')).status, 401);
 });
 
-requests('after the session has ended is 401', async () => {
+requests('after the session has ended is answered 401', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const cookies = [...owner.cookies];
@@ -267,7 +267,7 @@ requests('with an API key is refused, with and without a session', async () => {
   }
 });
 
-requests('for a path outside of instances is not found', async () => {
+requests('to an API path outside of instances is answered 404', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   assert.is((await owner.send('GET', '/account')).status, 404);

@@ -122,7 +122,7 @@ keys('are not changed when the audit trail cannot be written', async () => {
   assert.equal((await owner.expect(200, 'GET', '/keys')).data, []);
 });
 
-keys('are refused with field and reason if a request is invalid', async () => {
+keys('are refused with 422 if the request is invalid', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   for (const [body, reason] of [

@@ -31,7 +31,7 @@ billing('opens the checkout for a plan', async (pages) => {
   assert.equal(opened.complaints, ['asked http://pay.example/checkout']);
 });
 
-billing('shows the result when the browser returns', async (pages) => {
+billing('shows the result of the checkout when the browser returns', async (pages) => {
   await using opened = await openBilling(pages, '?checkout=done');
   await opened.page.getByRole('status').filter({ hasText: 'back from the checkout' }).waitFor();
   await opened.page.goto(`${pages.origin}/billing?checkout=cancelled`);

@@ -33,7 +33,7 @@ const CASES: readonly (readonly [
     'ShardWithoutOwner',
   ],
   [
-    'a condition that may be older than the watch',
+    'a condition that may have begun before the observation',
     { ...engines([nodeReport('engine-1')], 64, unserved('unowned', 599)), watched_s: 600 },
     '1 shard of the engines has no owner for 10 min or longer.',
     'ShardWithoutOwner',
@@ -120,11 +120,14 @@ alerts('report unserved shards in the summary', () => {
 });
 
 for (const [what, report, text, entry] of CASES) {
-  alerts(`describe ${what} and link to the runbook`, () => {
-    const found = alertsOf(report).find((alert) => alert.text === text);
-    assert.ok(found, JSON.stringify(alertsOf(report)));
-    assert.is(found.entry, entry);
-  });
+  alerts(
+    `describe ${what} with ${entry === undefined ? 'no runbook entry' : `the runbook entry ${entry}`}`,
+    () => {
+      const found = alertsOf(report).find((alert) => alert.text === text);
+      assert.ok(found, JSON.stringify(alertsOf(report)));
+      assert.is(found.entry, entry);
+    },
+  );
 }
 
 alerts('are empty for a healthy cluster, and during a short move', () => {
@@ -185,9 +188,11 @@ ring('can be drawn for 1 to 4,096 shards', () => {
   }
 });
 
-ring('shows durations in readable units', () => {
+const durations = suite('a duration on the cluster page');
+
+durations('is shown in seconds, minutes or hours', () => {
   const texts = [0, 3.21, 12.3, 119, 300, 7_300].map(durationText);
   assert.equal(texts, ['0.0 s', '3.2 s', '12 s', '119 s', '5 min', '2 h']);
 });
 
-for (const each of [alerts, order, ring]) each.run();
+for (const each of [alerts, order, ring, durations]) each.run();

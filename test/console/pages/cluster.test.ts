@@ -179,7 +179,7 @@ test('shows one node and no error for a process with memory storage', async (des
   assertQuiet(opened);
 });
 
-test('shows unknown parts beside known parts', async (desk) => {
+test('shows the state of the engines while the state of the limiters is unknown', async (desk) => {
   desk.report = clusterReport({ limiter: { not_known: 'the store gave no answer in 800 ms' } });
   await using opened = await desk.open();
   const { page } = opened;

@@ -35,7 +35,7 @@ texts('show values of the model in percent to a tenth, without a negative zero',
   assert.equal(values.map(levelText), written);
 });
 
-texts('show waiting times rounded up, in the largest unit that gives at least two', () => {
+texts('show waiting times rounded up: seconds below 2 minutes, minutes below 2 hours', () => {
   const seconds = [1, 119, 120, 7_199, 7_201, 172_799, 172_801];
   const written = ['1 second', '119 seconds', '2 minutes', '120 minutes', '3 hours', '48 hours'];
   assert.equal(seconds.map(waitText), [...written, '3 days']);

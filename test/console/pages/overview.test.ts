@@ -46,7 +46,7 @@ overview('reports when the console does not answer', async (pages) => {
   await page.getByRole('img').nth(1).waitFor();
 });
 
-overview('has a page for unknown addresses', async (pages) => {
+overview('is linked from the page for unknown addresses', async (pages) => {
   await using opened = await pages.open('/no/such/page', await pages.desk.owner());
   await opened.page.getByRole('heading', { name: 'Page not found' }).waitFor();
   await opened.page.getByRole('link', { name: 'Go to the overview' }).click();

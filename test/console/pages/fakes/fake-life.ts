@@ -46,7 +46,7 @@ export class FakeLife {
   isThrottling = false;
   /** Observations up to this ordinal are deleted. */
   floor = 0;
-  /** Newest cycle of a generated history. */
+  /** Number of cycles in the generated history; 0 for none. */
   madeUp = 0;
 
   constructor(account: Account, name: string, strengths: readonly number[], description = '') {

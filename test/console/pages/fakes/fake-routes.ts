@@ -16,7 +16,7 @@ export type FakeAccount = {
   instances: FakeInstance[];
   /** Instances that receive observations, by id. */
   readonly lives: Map<string, FakeLife>;
-  /** Newest first. */
+  /** Usage by month, newest first. */
   months: Record<string, unknown>[];
   /** Usage of the current month by instance. */
   byInstance: Record<string, unknown>;
@@ -76,8 +76,8 @@ export const secretOf = (count: number): string => `svc_sk_${String(count).padSt
 const LINES_OF_A_PAGE_MAX = 50;
 
 /**
- * Answers the routes for keys, audit trail, usage and billing, for callers with a session. Replaces
- * the application, so that tests control rows, failures and delays.
+ * Answers the routes for keys, audit trail, usage and billing, for callers with a session. The
+ * fakes replace the real routes, so that tests control rows, failures and delays.
  */
 export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void {
   const answers = new Map<string, Parameters<AddRoute>[2]>();

@@ -83,7 +83,7 @@ observing('is neither sent nor shown as code if its context is not an object', a
   assertQuiet(opened);
 });
 
-observing('shows the reason of a refusal at its field', async (pages) => {
+observing('that is refused is shown with the reason at its field', async (pages) => {
   await using opened = await openLive(pages);
   const { page } = opened;
   const details = { field: 'timestamp', reason: 'timestamp_in_future' };

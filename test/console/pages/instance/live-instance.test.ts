@@ -24,7 +24,7 @@ const placesOf = ({ points }: ReturnType<typeof after>) =>
 
 const events = suite('the events of a stream');
 
-events('have the newest received id', () => {
+events('are parsed: cycles and states have the last event id as their ordinal', () => {
   const observation = { cycle: 2 };
   assert.equal(eventOf('cycle', '7', JSON.stringify({ observation, drift: null })), {
     ...{ kind: 'cycle', ordinal: 7, observation, drift: null },

@@ -144,7 +144,7 @@ test('keeps the answers of one account separate from another account', async (pa
   assertQuiet(opened);
 });
 
-test('shows how reliable a careless result is', async (pages) => {
+test('reports that careless answers are inconsistent', async (pages) => {
   await using opened = await openTest(pages);
   const { page } = opened;
   await page.locator('input[name="q01"]').first().focus();
