@@ -52,7 +52,7 @@ usage.after(async () => {
   await used?.desk[Symbol.asyncDispose]();
 });
 
-usage('shows the minute, and the month by day and by key, with a forecast', async () => {
+usage('shows the cycles of the month by day and by key, with a forecast', async () => {
   const { ids } = used;
   const { data } = await owner.expect(200, 'GET', '/usage');
   assert.equal(

@@ -31,7 +31,7 @@ const expressions = files.flatMap((file) =>
 
 const hostile = suite('a hostile text of 50,000 characters');
 
-hostile('is matched with every regular expression of edge and accounts', () => {
+hostile('is matched with at least 12 regular expressions of edge and accounts', () => {
   const found = expressions.map(({ expression }) => String(expression)).join('\n');
   assert.ok(expressions.length >= 12, found);
   for (const known of ['svc_sk_', 'inst_', 'charset', '[A-Za-z0-9._-]', '[2-9]\\d{3}', 'W\\/']) {

@@ -43,7 +43,7 @@ const bodies = suite('a body that breaks a rule');
 
 for (const [schema, value, field, reason] of BODIES) {
   bodies(
-    `is refused with 422, ${reason} at ${field}: ${JSON.stringify(value).slice(0, 60)}`,
+    `is refused with 422, ${reason} at ${field ?? 'the body'}: ${JSON.stringify(value).slice(0, 60)}`,
     () => {
       assert.equal(faultOf(schema, value), [422, 'invalid_request', field, reason]);
     },

@@ -87,7 +87,7 @@ barred('an operator is notified once', async () => {
   assert.equal(warned, [['barred', '1.1.1.1']]);
 });
 
-barred('the behaviour is the same without an operator to notify', async () => {
+barred('only five more keys are looked up, even without an operator to notify', async () => {
   const { guess } = scene(false);
   assert.is(await guess(100), 35);
 });

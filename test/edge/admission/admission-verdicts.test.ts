@@ -19,7 +19,7 @@ for (const [how, answering] of [
   ['immediately', admitting],
   ['later', async (call) => admitting(call)],
 ] as const satisfies [string, Answering][]) {
-  admitted(`${how} has the figures and the instance limit of its account`, async () => {
+  admitted(`${how} has the limit headers and the instance limit of its account`, async () => {
     const { admit, asked } = admissionUnderTest(answering);
     const { headers, refusal, allowance } = await admit();
     assert.equal([refusal, allowance?.instances], [undefined, 12]);
@@ -43,7 +43,7 @@ admitted('is settled with the same call id and tag', async () => {
   assert.equal(asked, [{ kind: 'settle', ...named, cyclesUsed: 1 }]);
 });
 
-admitted('is measured in seconds', async () => {
+admitted('is timed in seconds in the metric of limiter checks', async () => {
   const { clock, limiter, admit, scraped } = admissionUnderTest(admitting);
   clock.advance(5_000);
   limiter.answering = async (call) => {
@@ -69,7 +69,7 @@ const REFUSALS: readonly (readonly [Verdict, Partial<Fault>])[] = [
 ];
 
 for (const [verdict, expected] of REFUSALS) {
-  refused(`as ${verdict} has the reason, the time to wait, and the account’s figures`, async () => {
+  refused(`as ${verdict} has the reason, the time to wait, and the account’s limits`, async () => {
     const { admit } = admissionUnderTest(() => ({ verdict, allowance: ALLOWANCE }));
     const { refusal, headers } = await admit();
     assert.instance(refusal, Fault);
@@ -88,7 +88,7 @@ refused('at the moment of the reset gets a wait of one second, never zero', asyn
   }
 });
 
-refused('because its key was never created has no figures and no instance limit', async () => {
+refused('because its key was never created has zero limits and no instance limit', async () => {
   const { refusal, headers, allowance } = await admissionUnderTest(unknown).admit();
   assert.equal([refusal?.code, allowance], ['unauthorized', undefined]);
   assert.equal(headers, noNumbers(60));
@@ -111,12 +111,12 @@ unsure('is refused for two seconds, with the limiter’s error as cause', async 
   assert.is((refusal?.cause as Fault | undefined)?.message, 'no answer');
 });
 
-unsure('has no figures if the account is new to this edge', async () => {
+unsure('has zero limits if the account is new to this edge', async () => {
   const { headers } = await admissionUnderTest(away).admit();
   assert.equal(headers, noNumbers(2));
 });
 
-unsure('has the last figures of its own account, and no requests left', async () => {
+unsure('has the last limits of its own account, and no requests left', async () => {
   const { limiter, admit } = admissionUnderTest(left(700));
   await admit();
   limiter.answering = left(600);
@@ -132,7 +132,7 @@ unsure('has the last figures of its own account, and no requests left', async ()
   });
 });
 
-unsure('has no figures after calls of 10,000 other accounts', async () => {
+unsure('has zero limits after calls of 10,000 other accounts', async () => {
   const { limiter, admit } = admissionUnderTest(admitting);
   const from = (n: number) => ({ caller: { accountId: `account ${n}`, credential: `key ${n}` } });
   const remembered = async () => {

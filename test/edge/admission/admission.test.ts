@@ -99,13 +99,13 @@ settlement('of all reserved cycles does not delay the answer, and may fail', asy
   assert.is(await failed.unsettled(), 1);
 });
 
-settlement('of fewer cycles waits for the new figures', async () => {
+settlement('of fewer cycles waits for the new limit headers', async () => {
   const { settle, unsettled } = scene(async () => ({ verdict: 'settled', allowance: ALLOWANCE }));
   assert.is((await settle(2))['x-monthly-remaining'], 700);
   assert.is(await unsettled(), 0);
 });
 
-settlement('that fails keeps the figures of the admission, and is counted', async () => {
+settlement('that fails keeps the limit headers of the admission, and is counted', async () => {
   for (const fail of [() => raise(unavailable(true)), () => Promise.reject(unavailable(true))]) {
     const { settle, unsettled } = scene(fail);
     assert.equal(await settle(0), { was: 'there' });
@@ -113,7 +113,7 @@ settlement('that fails keeps the figures of the admission, and is counted', asyn
   }
 });
 
-settlement('for a deleted account keeps the figures of the admission as well', async () => {
+settlement('for a deleted account keeps the limit headers of the admission', async () => {
   const { settle, unsettled } = scene(() => ({ verdict: 'unknown_key', allowance: undefined }));
   assert.equal(await settle(0), { was: 'there' });
   assert.is(await unsettled(), 0);

@@ -56,7 +56,7 @@ for (const [name, before, after] of [
   });
 }
 
-changed('is refused because its instance was deleted', async () => {
+changed('is refused if its instance was deleted', async () => {
   const { ask, create } = await newScene();
   const { location = '' } = await create([OLD]);
   const instanceId = location.slice('/instances/'.length);

@@ -72,13 +72,13 @@ const post = (bytes: number) =>
   `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n\r\n${'x'.repeat(bytes)}`;
 const CHUNKED = `POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${`8000\r\n${'x'.repeat(BODY_BYTES)}\r\n`}0\r\n\r\n`;
 
-const pipelined = suite('pipelined requests with bodies behind an unanswered request');
+const pipelined = suite('pipelined requests behind an unanswered request');
 
 for (const [kind, request] of [
   ['of a given length', post(BODY_BYTES)],
   ['in chunks', CHUNKED],
 ] as const) {
-  pipelined(`wait after one socket read, and are served in order: ${kind}`, async () => {
+  pipelined(`with bodies ${kind} wait after one socket read, and are served in order`, async () => {
     using scene = await listenerUnderTest();
     scene.client.write(GET + request.repeat(40));
     const read = await untilConstant(() => scene.accepted.bytesRead);
@@ -91,7 +91,7 @@ for (const [kind, request] of [
   });
 }
 
-pipelined('in thousands of chunks are kept as one buffer', async () => {
+pipelined('with a body in thousands of chunks keep the body as one buffer', async () => {
   using scene = await listenerUnderTest();
   const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
   scene.client.write(`${GET}${head}${'1\r\nx\r\n'.repeat(8_000)}0\r\n\r\n`);
@@ -102,29 +102,29 @@ pipelined('in thousands of chunks are kept as one buffer', async () => {
   assert.equal(scene.parts, [0, 1]);
 });
 
-pipelined('in chunks are discarded if their handler does not read them', async () => {
-  using scene = await listenerUnderTest({ isReading: false });
-  const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
-  scene.client.write(`${GET}${head}1\r\nx\r\n`);
-  await untilConstant(() => scene.pipelines.holding);
-  scene.client.write(`${`1000\r\n${'x'.repeat(4_096)}\r\n`.repeat(100)}0\r\n\r\n${GET}`);
-  scene.letGo();
-  await untilConstant(() => (scene.answers() === 3 ? 3 : 0));
-});
-
 pipelined(
-  'are complete if they are served in the same event-loop turn, or if they are empty',
+  'with a body in chunks are answered although their handler does not read the body',
   async () => {
-    using scene = await listenerUnderTest();
-    scene.letGo();
+    using scene = await listenerUnderTest({ isReading: false });
     const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
-    scene.client.write(`${GET}${head}1\r\nx\r\n1\r\ny\r\n0\r\n\r\n${head}0\r\n\r\n`);
+    scene.client.write(`${GET}${head}1\r\nx\r\n`);
+    await untilConstant(() => scene.pipelines.holding);
+    scene.client.write(`${`1000\r\n${'x'.repeat(4_096)}\r\n`.repeat(100)}0\r\n\r\n${GET}`);
+    scene.letGo();
     await untilConstant(() => (scene.answers() === 3 ? 3 : 0));
-    assert.equal(scene.bodies, [0, 2, 0]);
   },
 );
 
-pipelined('that are empty are served later as well', async () => {
+pipelined('have complete bodies if they are served in the same event-loop turn', async () => {
+  using scene = await listenerUnderTest();
+  scene.letGo();
+  const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
+  scene.client.write(`${GET}${head}1\r\nx\r\n1\r\ny\r\n0\r\n\r\n${head}0\r\n\r\n`);
+  await untilConstant(() => (scene.answers() === 3 ? 3 : 0));
+  assert.equal(scene.bodies, [0, 2, 0]);
+});
+
+pipelined('with an empty body in chunks are served later', async () => {
   using scene = await listenerUnderTest();
   scene.client.write(
     `${GET}POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
@@ -135,7 +135,7 @@ pipelined('that are empty are served later as well', async () => {
   assert.equal(scene.bodies, [0, 0]);
 });
 
-pipelined('that arrived only in part are read to the end later', async () => {
+pipelined('with a partly received body are read to the end later', async () => {
   using scene = await listenerUnderTest();
   const whole = post(250_000);
   scene.client.write(GET + whole.slice(0, 1_000));
@@ -146,7 +146,7 @@ pipelined('that arrived only in part are read to the end later', async () => {
   assert.equal(scene.bodies, [0, 250_000]);
 });
 
-pipelined('wait in larger numbers if they have no body', async () => {
+pipelined('without a body do not pause the connection', async () => {
   using scene = await listenerUnderTest();
   scene.client.write(GET.repeat(40));
   await untilConstant(() => (scene.pipelines.waiting === 39 ? 39 : 0));

@@ -60,7 +60,7 @@ flood('that hold too many bytes evict each other as well', async () => {
   assert.is(bodies.bytes, BYTES_MAX);
 });
 
-flood('are evicted for other bodies, up to the maximum of one address', async () => {
+flood('are evicted for at most 256 bodies of another address', async () => {
   const { bodies, givenUp, answered, send } = scene();
   for (let index = 0; index < BODIES_MAX; index += 1) send(attacker(index));
   await turn();

@@ -271,7 +271,7 @@ async function whenStill(
   }
 }
 
-still('is left to the sweep while an answer waits, at every time-out', async () => {
+still('is not ended while an answer waits, even after a second time-out', async () => {
   await whenStill(
     (_, response) => void response.end(Buffer.alloc(20 * MIB)),
     async (socket) => {
