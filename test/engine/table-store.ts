@@ -3,7 +3,7 @@ import { type InstanceCheckpoint, type InstanceStore, trimmedOf } from '#storage
 import { OBSERVATIONS } from '#storage/ports/rows';
 import { ActorTables } from '#test/simulation/simulated/actor-tables';
 
-/** Exceeds the row count of every test instance. */
+/** Number of rows to read: more than any test instance has. */
 const ROWS_MAX = 10_000;
 
 /** Tables as in Cassandra. The writes of a checkpoint arrive one by one, late or never. */

@@ -31,7 +31,7 @@ for (const [kind, beside] of [
   ['engine', engine],
   ['limiter', limiter],
 ] as const) {
-  node(`reports its identity as ${kind}, and drains`, async () => {
+  node(`that serves as ${kind} reports its identity, and drains`, async () => {
     await using server = await served(beside(), adminService(OBLIGING));
     assert.is(await adminClient(server.address, ADMIN_CALL).identify(), 'n1');
     const progress = await adminClient(server.address, ADMIN_CALL).drain();

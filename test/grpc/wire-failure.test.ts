@@ -48,31 +48,39 @@ dying(
   },
 );
 
-dying('a peer with another generation of the protocol is named as the cause', async () => {
-  await using server = await serveGrpc({
-    listen: '127.0.0.1:0',
-    services: [frameService(limiterProtocol, { ask: () => assert.unreachable() as never })],
-  });
-  await using edge = new FrameClient(engineProtocol, { address: server.address, random: () => 0 });
-  const refused = async () => peers.faultOf(edge.ask(peers.engineCall()));
-  let cause: unknown;
-  while (cause === undefined) {
-    await turnOfEvents();
-    ({ cause } = await refused());
-  }
-  assert.match(
-    String(cause),
-    /127\.0\.0\.1:\d+ does not serve identity_engine\.v1\.Engine: its release/,
-  );
-  assert.is(peers.verdictOf(await refused()), UNREACHABLE);
-});
+const connecting = suite('a connection to a peer');
 
-dying('the maximum pause before a reconnection doubles up to two seconds', () => {
+connecting(
+  'is refused with the cause if the peer has another generation of the protocol',
+  async () => {
+    await using server = await serveGrpc({
+      listen: '127.0.0.1:0',
+      services: [frameService(limiterProtocol, { ask: () => assert.unreachable() as never })],
+    });
+    await using edge = new FrameClient(engineProtocol, {
+      address: server.address,
+      random: () => 0,
+    });
+    const refused = async () => peers.faultOf(edge.ask(peers.engineCall()));
+    let cause: unknown;
+    while (cause === undefined) {
+      await turnOfEvents();
+      ({ cause } = await refused());
+    }
+    assert.match(
+      String(cause),
+      /127\.0\.0\.1:\d+ does not serve identity_engine\.v1\.Engine: its release/,
+    );
+    assert.is(peers.verdictOf(await refused()), UNREACHABLE);
+  },
+);
+
+connecting('is opened again after a maximum pause that doubles up to two seconds', () => {
   const ceilings = [0, 1, 2, 5, 6, 100, 10_000].map(backoffCeilingMs);
   assert.equal(ceilings, [50, 100, 200, 1_600, 2_000, 2_000, 2_000]);
 });
 
-dying('a disposed connection fails waiting calls and never reconnects', async () => {
+connecting('that is disposed fails waiting calls and never opens again', async () => {
   let streams = 0;
   await using server = await peers.rawEngine((stream) => {
     streams += 1;
@@ -158,4 +166,4 @@ hanging(
   },
 );
 
-for (const group of [dying, hanging]) group.run();
+for (const group of [dying, connecting, hanging]) group.run();

@@ -172,7 +172,7 @@ async function opened(peer: { readonly isOpen: boolean; ready(): Promise<void> }
 }
 
 for (const [what, roles, call] of CALLS) {
-  wanted(`is not connected by ${what}`, async () => {
+  wanted(`gets no connection from ${what}`, async () => {
     for (const role of WIRE_ROLES) {
       await using server = await serverOf(role);
       if (roles.includes(role)) await call(server.address);

@@ -71,7 +71,7 @@ function shownBy(model: typeof MODEL_1_0, state: State) {
   return { allowed: positionsIn(allowed), forbidden: positionsIn(forbidden), style: { ...style } };
 }
 
-/** 1 allowed, 0 left to the caller, -1 forbidden, by action. */
+/** Verdict by action: 1 is allowed, 0 is left to the caller, -1 is forbidden. */
 function verdictsOf({ contract }: Report): number[] {
   const allowed = positionsIn(contract.allowed);
   const forbidden = positionsIn(contract.forbidden);
@@ -122,7 +122,7 @@ same('starts with the contract of model 1.0, when created, taken over and reset'
   }, 60);
 });
 
-same('keeps the lists that the rules of model 4.1 give in plain arrays', () => {
+same('has the action lists and the style of the second implementation of model 4.1', () => {
   everyLife((states) => {
     let held: ReturnType<typeof heldAfter> | undefined;
     for (const [first, next] of states) {
@@ -171,7 +171,7 @@ calm('allow no action that model 1.0 forbids', () => {
   assert.ok(held > 1_000);
 });
 
-calm('never order two actions against a lead above 0.1', () => {
+calm('never show an action before an action whose propensity is more than 0.1 higher', () => {
   let equal = 0;
   everyLife((states) => {
     for (const [first, next] of states) {
@@ -220,7 +220,7 @@ calm('follow a verdict of model 1.0 that lasts three observations', () => {
   assert.ok(followed > 1_000);
 });
 
-calm('never return while one observation repeats and the levels stay the same', () => {
+calm('never return to an earlier verdict while one observation repeats at unchanged levels', () => {
   const levelsIn = (state: State) =>
     [OFFSET.stressLevel, OFFSET.energyBand, OFFSET.driftLevel].map((offset) => at(state, offset));
   let calmRuns = 0;

@@ -73,7 +73,7 @@ text('stays the same while only figures or the order of the weaker actions chang
   assert.not.equal(contractPrompt({ ...CALM, allowed_actions: reordered }), shown);
 });
 
-text('knows every value of the vocabularies, in their order', () => {
+text('has a phrase for every value of the vocabularies, in their order', () => {
   assert.equal(Object.keys(WORDING.actions), [...ACTIONS]);
   assert.equal(Object.keys(WORDING.tempo), [...TEMPOS]);
   assert.equal(Object.keys(WORDING.risk), [...RISKS]);
@@ -100,7 +100,7 @@ text('has no empty sentence', () => {
   assert.is(contractPrompt(bare).split('\n').at(-1), 'Lean to: make things clear.');
 });
 
-text('has replaced sentences, with the rest of the default', () => {
+text('uses replaced sentences, and the default for all others', () => {
   const german = wordingWith({ leaning: 'Am ehesten: {}.', actions: { clarify: 'Klarheit' } });
   assert.match(contractPrompt(CALM, german), /^Am ehesten: Klarheit, steady what exists\. Also/m);
   assert.is(german.opening, WORDING.opening);

@@ -21,7 +21,10 @@ type Held = {
   readonly allowed: readonly number[];
   /** Forbidden actions, in the order of the contract. */
   readonly forbidden: readonly number[];
-  /** Labels of the decision style before the caps of stress, and the observations they waited. */
+  /**
+   * Style label by field, before the caps of stress. `waited` is the number of consecutive
+   * observations that asked for another label.
+   */
   readonly style: readonly { readonly label: number; readonly waited: number }[];
 };
 

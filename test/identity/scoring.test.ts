@@ -149,7 +149,7 @@ protocol('midway between two personas matches their blend', () => {
   assert.is(result.quality.verdict, 'ok');
 });
 
-protocol('has the same scores if every answer is one point higher', () => {
+protocol('has the same scores if every answer is one point higher or lower', () => {
   const lean = fc.array(fc.integer({ min: 2, max: 4 }), { minLength: 35, maxLength: 35 });
   fc.assert(
     fc.property(lean, fc.constantFrom(-1, 1), (values, shift) => {
@@ -178,7 +178,7 @@ protocol('has every number in range, whatever the order of answers', () => {
   );
 });
 
-protocol('with random answers is almost always detected', () => {
+protocol('with random answers is almost always flagged', () => {
   let flagged = 0;
   let invalid = 0;
   fc.assert(

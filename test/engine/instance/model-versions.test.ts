@@ -88,7 +88,7 @@ async function olderInstance() {
 
 const goingOn = suite('an instance whose account has chosen no model');
 
-goingOn('starts with the newest model of its program', async () => {
+goingOn('starts with the default model of its program', async () => {
   for (const [models, expected] of [
     [BOTH_MODELS, '1.0'],
     [LATER_FIRST, '2.0'],
