@@ -50,7 +50,7 @@ for (const [what, headers, reason] of [
   });
 }
 
-sites('is recognised by its origin in an old browser', async () => {
+sites('in an old browser is refused by its origin', async () => {
   await using desk = await openConsole();
   await desk.owner();
   const old = { 'sec-fetch-site': undefined };
@@ -204,7 +204,7 @@ answers('has status 431 if the request headers are too large', async () => {
   assert.match(text, /^HTTP\/1\.1 431 .*content-security-policy: .*"headers_too_large"/s);
 });
 
-answers('is a refusal if the body is too large or repeats a key', async () => {
+answers('has status 413 for a large body, and reports a duplicate key', async () => {
   await using desk = await openConsole();
   const large = JSON.stringify({ email: 'x'.repeat(40_000) });
   assert.is((await desk.browser().send('POST', '/sign-in', large)).status, 413);
@@ -281,7 +281,7 @@ links('accepts each invitation once, and no other link', async () => {
   assert.is((await desk.browser().send('POST', '/invitations/accept', tooLate)).status, 404);
 });
 
-links('accepts only the latest set-up link, for a day', async () => {
+links('accepts only the latest set-up link, and only for a day', async () => {
   await using desk = await openConsole();
   const [first, second] = [await desk.setUpToken(), await desk.setUpToken()];
   const body = { email: EMAIL, password: PASSWORD, name: 'Ada' };

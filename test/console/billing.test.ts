@@ -112,7 +112,7 @@ plan('shows when the plan ends, and how long it is kept after a failed payment',
 
 const pages = suite('the provider’s pages');
 
-pages('lead back to the console, and are requested between two audit lines', async () => {
+pages('are opened by a link, and each request for a link writes two audit lines', async () => {
   const { desk, notify, trail, startMs } = await openShop();
   await using _closing = desk;
   const owner = await desk.owner();

@@ -56,7 +56,7 @@ keyed('cannot be computed from the data of a caller', () => {
   assert.is.not(nameOf().callId % 2 ** 51, computed % 2 ** 51);
 });
 
-keyed('has an id of 51 bits and an independent tag of 52 bits', () => {
+keyed('has 51 bits, and a tag of 52 independent bits', () => {
   const names = Array.from({ length: 400 }, (_, n) => nameOf({ key: `key ${n}` }));
   for (const { callId, callTag } of names) {
     assert.ok(Number.isInteger(callId) && callId >= 2 ** 51 && callId < 2 ** 52);

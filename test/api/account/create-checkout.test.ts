@@ -11,7 +11,7 @@ const PRO = { json: { plan: 'pro', ...PATHS } };
 
 const buying = suite('the checkout page for a plan');
 
-buying('is a page of the provider for the account of the key', async () => {
+buying('is the provider’s page for the account of the API key', async () => {
   const caller = await newCaller({ plan: 'free' });
   const { status, body } = await caller.send('POST', '/billing/checkout', PRO);
   assert.is(status, 200);

@@ -132,7 +132,7 @@ trail('is shown only to keys with the scope audit, which allows nothing else', a
   assertRefused(created, 403, 'forbidden', { reason: 'read_only_key' });
 });
 
-trail('is not shown for an invalid query', async () => {
+trail('is refused with 400 for an invalid query', async () => {
   for (const [query, field] of [
     ['limit=101', 'limit'],
     ['cursor=x', 'cursor'],

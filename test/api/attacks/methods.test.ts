@@ -22,7 +22,7 @@ for (const method of ['HEAD', 'OPTIONS', 'TRACE', 'PUT', 'PROPFIND', 'QUERY']) {
   });
 }
 
-methods('is refused with 401 without a key', async () => {
+methods('is refused with 401 if the request has no key', async () => {
   for (const method of ['TRACE', 'OPTIONS', 'QUERY']) {
     const answer = await sendRaw(service, requestText(method, '/v1/instances'));
     assert.is(answer.status, 401);
@@ -42,30 +42,29 @@ methods('opens no tunnel if it is CONNECT', async () => {
   assertRefusalShape(answer);
 });
 
-methods(
-  'ends no process if the caller resets the connection, nor does another request',
-  async () => {
-    const length = 'Content-Length: 9';
-    for (const bytes of [
-      'CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: x\r\n\r\n',
-      'JUNK\r\n\r\n',
-      requestText('GET', '/v1/personas', [auth]),
-      requestText('GET', '/v1/personas', [auth, 'Connection: Upgrade', 'Upgrade: h2c']),
-      requestText('POST', '/v1/instances', [auth, json, length]),
-      requestText('POST', '/v1/instances', [auth, json, length, 'Transfer-Encoding: chunked']),
-      requestText('POST', '/v1/instances', [auth, json, length, 'Expect: a-miracle']),
-    ]) {
-      for (const isAnswered of [false, true]) {
-        using connection = await dial(service);
-        connection.write(bytes);
-        if (isAnswered && !bytes.includes(length)) await connection.next();
-        connection.socket.resetAndDestroy();
-      }
-      assert.is((await caller.send('GET', '/personas')).status, 200);
+const resets = suite('a request whose caller resets the connection');
+
+resets('does not end the process', async () => {
+  const length = 'Content-Length: 9';
+  for (const bytes of [
+    'CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: x\r\n\r\n',
+    'JUNK\r\n\r\n',
+    requestText('GET', '/v1/personas', [auth]),
+    requestText('GET', '/v1/personas', [auth, 'Connection: Upgrade', 'Upgrade: h2c']),
+    requestText('POST', '/v1/instances', [auth, json, length]),
+    requestText('POST', '/v1/instances', [auth, json, length, 'Transfer-Encoding: chunked']),
+    requestText('POST', '/v1/instances', [auth, json, length, 'Expect: a-miracle']),
+  ]) {
+    for (const isAnswered of [false, true]) {
+      using connection = await dial(service);
+      connection.write(bytes);
+      if (isAnswered && !bytes.includes(length)) await connection.next();
+      connection.socket.resetAndDestroy();
     }
-    for (const [, child] of service.processes) assert.is(child.exitCode, null);
-  },
-);
+    assert.is((await caller.send('GET', '/personas')).status, 200);
+  }
+  for (const [, child] of service.processes) assert.is(child.exitCode, null);
+});
 
 methods('grants no access to other origins', async () => {
   const preflight = ['Origin: https://evil.example', 'Access-Control-Request-Method: GET'];
@@ -133,4 +132,4 @@ expecting('is answered 100 before its body, and 201 after it', async () => {
 
 expecting.after(close);
 
-for (const each of [methods, upgrades, expecting]) each.run();
+for (const each of [methods, resets, upgrades, expecting]) each.run();

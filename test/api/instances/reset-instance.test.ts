@@ -108,7 +108,7 @@ stable('without any checkpoint does the same as a reset to initial', async () =>
 
 const after = suite('the first observation after a reset');
 
-after('may have an earlier time, and is applied as if no time had passed', async () => {
+after('may have an earlier timestamp, and is then applied as if no time had passed', async () => {
   const id = await caller.createInstance({ initial_config: CONFIG });
   await caller.process(id, observationAt(1_000));
   await reset(id, { mode: 'initial' });
@@ -139,7 +139,7 @@ after('without a timestamp is never throttled', async () => {
   }
 });
 
-after('measures its time from the reset', async () => {
+after('is applied with the time since the reset', async () => {
   const id = await caller.createInstance({ initial_config: { energy_level: 0.2 } });
   await reset(id, { mode: 'initial' });
   const resetMs = Date.parse((await caller.send('GET', `/instances/${id}`)).body.data.updated_at);

@@ -35,7 +35,7 @@ retried('under an old or future UUIDv7 is replayed as well', async () => {
   }
 });
 
-retried('costs only one cycle, and two requests', async () => {
+retried('costs one cycle and two requests in total', async () => {
   const id = await caller.createInstance();
   const call = { method: 'POST', path: `/instances/${id}/process`, json: observationAt(0) };
   const key = newKey();

@@ -127,7 +127,9 @@ matching('by process is answered 200, because process ignores the header', async
   assert.is(answer.status, 200);
 });
 
-matching('is optional: without the header, the last write wins', async () => {
+const unguarded = suite('a write without If-Match');
+
+unguarded('overwrites the previous write', async () => {
   const id = await caller.createInstance();
   await on(id)('PATCH', '', { json: { name: 'first' } });
   assert.is((await on(id)('PATCH', '', { json: { name: 'second' } })).body.data.name, 'second');
@@ -198,4 +200,4 @@ reading('of history, drift or the list is answered 200, because they have no tag
   assert.is((await caller.send('GET', '/instances', { headers })).status, 200);
 });
 
-for (const each of [tags, matching, reading]) each.run();
+for (const each of [tags, matching, unguarded, reading]) each.run();

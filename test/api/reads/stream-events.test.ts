@@ -201,15 +201,18 @@ for (const value of ['-1', '1.5', 'abc', '0x1', '99999999999999999', '9007199254
   });
 }
 
-refused('after a future event is refused with 400 and the parameter or header', async () => {
-  const id = await caller.createInstance();
-  const asked = await caller.send('GET', `/instances/${id}/events?after=1`);
-  assertRefused(asked, 400, 'invalid_request', { field: 'after', reason: 'invalid_parameter' });
-  const headers = { 'last-event-id': '1' };
-  const named = await caller.send('GET', `/instances/${id}/events?after=0`, { headers });
-  const details = { field: 'Last-Event-ID', reason: 'invalid_header' };
-  assertRefused(named, 400, 'invalid_request', details);
-});
+refused(
+  'after a future event is refused with 400 and the name of the parameter or header',
+  async () => {
+    const id = await caller.createInstance();
+    const asked = await caller.send('GET', `/instances/${id}/events?after=1`);
+    assertRefused(asked, 400, 'invalid_request', { field: 'after', reason: 'invalid_parameter' });
+    const headers = { 'last-event-id': '1' };
+    const named = await caller.send('GET', `/instances/${id}/events?after=0`, { headers });
+    const details = { field: 'Last-Event-ID', reason: 'invalid_header' };
+    assertRefused(named, 400, 'invalid_request', details);
+  },
+);
 
 refused('beyond 20 streams of one key is refused with 429 until a stream ends', async () => {
   const id = await caller.createInstance();

@@ -47,7 +47,7 @@ guesser('has at most 5 unknown keys looked up in any second', () => {
   assert.is(send('1.1.1.1', 100), 3);
 });
 
-guesser('does not affect a key that was admitted within the last 15 minutes', () => {
+guesser('does not block a key that was admitted within the last 15 minutes', () => {
   const { clock, refused, send } = scene();
   assert.ok(refused.admit('known'));
   clock.advance(900_000);
@@ -58,7 +58,7 @@ guesser('does not affect a key that was admitted within the last 15 minutes', ()
   assert.ok(refused.isBarred('1.1.1.1', 'known'));
 });
 
-guesser('affects a key that was admitted and then refused', () => {
+guesser('blocks a key that was admitted and later refused', () => {
   const { refused, send } = scene();
   refused.admit('revoked');
   refused.count('2.2.2.2', 'revoked');

@@ -110,7 +110,7 @@ racing('is accepted even half a second after the previous connection', async () 
   await left;
 });
 
-racing('has only a short time for its first request', async () => {
+racing('is closed if its first request does not arrive soon', async () => {
   using plain = await plainServer();
   const { server, drain, port } = plain;
   const quick = connect(port, '127.0.0.1');

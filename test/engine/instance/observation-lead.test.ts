@@ -56,7 +56,7 @@ lead('are ahead of the clock by at most the length of the batch', async () => {
   );
 });
 
-lead('do not run ahead of the clock when full batches arrive every second', async () => {
+lead('limit full batches every second to about one observation per second', async () => {
   const { ask, clock } = instancesUnderTest();
   await ask(CREATE);
   let processed = 0;

@@ -58,7 +58,7 @@ live('places each state at the observation that caused it', () => {
   assert.equal([view.cycleCount, view.stateCount, view.generation], [3, 3, 1]);
 });
 
-live('keeps a state after a reconnect until the observations before it arrive', () => {
+live('draws a state after a reconnect only when the observations before it have arrived', () => {
   const begun = [OPENED, stateEvent(12), cycleEvent(13), stateEvent(13)];
   const again = after([...begun, OPENED, stateEvent(13, 15)]);
   assert.equal([again.now?.snapshot.cycle, placesOf(again).at(-1)], [15, [13, 13]]);
