@@ -182,7 +182,10 @@ away('the bus closes without waiting for the server', async () => {
   assert.ok(performance.now() - startedMs < 8_000);
 });
 
-/** A bus connected to the server `near`. The server `other` is stopped meanwhile. */
+/**
+ * Opens a bus on the server `near` while the server `other` is stopped. `inOrder` returns both
+ * addresses in the order that the bus gets.
+ */
 async function besideStopped(inOrder: (near: string, other: string) => string[]) {
   await using opening = new AsyncDisposableStack();
   const near = opening.use(await ownNats());

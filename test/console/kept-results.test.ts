@@ -6,7 +6,7 @@ import { ManualClock } from '#test/support/manual-clock';
 
 const KEPT_MS = 60_000;
 
-/** Kept results, with computations that end when the test decides. */
+/** A store of kept results. Its computations end when the test decides. */
 function sharing(bounds = { atOnce: 2, waitingMax: 3, keptMax: 4 }) {
   const clock = new ManualClock();
   const results = new KeptResults<string>(clock, { ...bounds, keptMs: KEPT_MS });

@@ -8,7 +8,7 @@ import { freshState, reachableState, scalarAt, vectorAt } from '#test/support/ar
 
 const DAY_SECONDS = 86_400;
 
-/** Values that change without observations. */
+/** Offsets of the values that change without observations. */
 const FLOWING = [
   ...Array.from({ length: MODE_COUNT }, (_, mode) => OFFSET.tendency + mode),
   ...Array.from({ length: MODE_COUNT }, (_, mode) => OFFSET.setPoint + mode),

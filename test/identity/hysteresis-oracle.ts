@@ -32,8 +32,8 @@ const STYLE_FIELDS = ['tempo', 'risk', 'expressiveness', 'commitment'] as const;
 
 /**
  * Test oracle: a second implementation of model 4.1 with plain lists. A test compares its lists
- * with the packed numbers of the model. `state` is the state after a cycle. `before` is the result
- * for the previous cycle; undefined for a new identity.
+ * with the packed numbers of the model. `state` is the state after a cycle. `previous` is the
+ * result for the previous cycle; undefined for a new identity.
  */
 export function heldAfter(state: State, previous: Held | undefined): Held {
   // A breach restores an earlier state, so the lists begin again.

@@ -20,7 +20,7 @@ async function newAccount() {
   return { someone, first: await someone.send('GET', '/personas') };
 }
 
-/** Asserts the headers after a call that used one request and `cycles`. */
+/** Asserts that a call used one request and `cycles` since the answer `previous`. */
 function assertNext(answer: Answer, previous: Answer, cycles: number): void {
   const [limit, remaining, reset, monthly] = all(previous);
   assert.equal(all(answer), [limit, (remaining ?? 0) - 1, reset, (monthly ?? 0) - cycles]);

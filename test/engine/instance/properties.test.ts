@@ -25,7 +25,7 @@ type Step = {
 /** Time between two steps, long enough for a checkpoint and an eviction. */
 const STEP_MS = 100_000;
 
-/** Creates an identity with an anchored home, so that a few pushes cause drift and rollbacks. */
+/** Creation of an identity with an anchored home: a few pushes cause drift and rollbacks. */
 const ANCHORED = { ...CREATE, modeStrengths: [0.1, 0.1, 0.8, 0.1, 0.1, 0.6, 0.1] };
 
 const page = {

@@ -82,7 +82,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-/** An instance on successive nodes. Without trims its rows stay forever. */
+/** An instance that successive nodes own. Only trims delete its rows. */
 class CrashingInstance {
   readonly #tables = new TableStore();
   /** All events, as in the journal. */

@@ -32,7 +32,7 @@ type Account = { instances: FakeInstance[]; readonly lives: Map<string, FakeLife
 /** A fake instance with event streams. The real model computes its states. Source: decision 244. */
 export class FakeLife {
   readonly instance: FakeInstance;
-  /** `after` or `Last-Event-ID` of each opened stream. */
+  /** The request’s `after` or `Last-Event-ID` for each opened stream; undefined without both. */
   readonly opened: (string | undefined)[] = [];
   readonly #account: Account;
   readonly #streams = new Set<ServerResponse>();

@@ -50,7 +50,7 @@ export function rowOf(cycle: number, generation = 1): HistoryRow {
   };
 }
 
-/** Event of a cycle. Defaults: its number is `ordinal`, in generation 1 and without drift. */
+/** Event of a cycle. By default, the cycle has the number `ordinal`, generation 1 and no drift. */
 export function cycleEvent(
   ordinal: number,
   cycle = ordinal,
