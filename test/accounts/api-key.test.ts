@@ -90,16 +90,16 @@ mistyped('is refused with another prefix, even if the checksum is right', () => 
   assert.is(parseApiKey(key), undefined);
 });
 
-const random = suite('random base62 text');
+const random = suite('random text');
 
-random('has the requested length and only base62 digits', () => {
+random('has the requested length, and only base62 or hexadecimal digits', () => {
   for (const length of [0, 1, 12, 32, 1_000]) {
     assert.match(systemRandomness.base62(length), new RegExp(`^[0-9A-Za-z]{${length}}$`));
     assert.match(systemRandomness.hex(length), new RegExp(`^[0-9a-f]{${length}}$`));
   }
 });
 
-random('is unbiased: all digits are equally frequent over all byte values', () => {
+random('in base62 is unbiased: all digits are equally frequent over all byte values', () => {
   let calls = 0;
   const everyByte = (count: number) =>
     Uint8Array.from({ length: count }, () => {

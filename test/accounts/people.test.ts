@@ -47,7 +47,7 @@ roles('are exactly the permissions in the documented table', () => {
 
 const emails = suite('an email address');
 
-emails('has the same normalised form, however it is written', () => {
+emails('is normalised to lower case, without full-width letters and surrounding spaces', () => {
   for (const text of ['ada@example.com', ' Ada@EXAMPLE.com\n', 'ａda@example.com']) {
     assert.is(normalEmail(text), 'ada@example.com', text);
   }
@@ -91,7 +91,7 @@ for (const [password, problem] of [
 
 const sessions = suite('a session');
 
-sessions('has full rights until 30 minutes idle or 12 hours old', () => {
+sessions('has full rights until it is idle for 30 minutes or is 12 hours old', () => {
   assert.is(worthOf(SESSION, USER, 30 * MINUTE_MS - 1), 'full');
   assert.is(worthOf(SESSION, USER, 30 * MINUTE_MS), 'over');
   const busy = { ...SESSION, lastSeenAtMs: 12 * 60 * MINUTE_MS - 1 };

@@ -69,7 +69,7 @@ announced('follows a stepped wall clock, and is never in the past', () => {
   );
 });
 
-announced('moves to a later second before it passes if the wall clock runs slightly ahead', () => {
+announced('is one second later if the wall clock passes it before the window ends', () => {
   const last = { wallMs: 1_060_003, monotonicMs: WINDOW_MS - 1 };
   assert.is(resetOfRunningWindow(resetOfNewWindow(1_000_000), WINDOW_MS, last), 1_061);
 });

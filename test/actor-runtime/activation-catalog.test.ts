@@ -93,7 +93,7 @@ last('commits the record, is stored, and leaves memory when no more calls arrive
   assert.is(kind.stored.get('1a')?.version, 2);
 });
 
-last('is stored before its checkpoint age, however many actors leave', async () => {
+last('is stored before its checkpoint age, even if 500 actors leave at the same time', async () => {
   const { clock, kind, host } = newScene();
   kind.parting = 3;
   const ids = Array.from({ length: 500 }, (_, i) => `1${i}`);
@@ -127,7 +127,7 @@ last('is evicted only if the byte budget requires the eviction', async () => {
 });
 
 last(
-  'commits its closing record only if the byte budget requires it, while the store hangs',
+  'commits its closing record only to meet the byte budget, even if the store hangs',
   async () => {
     const kind = new TallyKind();
     kind.parting = 3;
@@ -279,16 +279,19 @@ ended('nothing is stored, no sweep runs, and calls are refused', async () => {
   );
 });
 
-ended('a deferred acknowledgement waits until the journal decides', async () => {
-  const journal = new SlowJournal();
-  const [clock, kind] = [new ManualClock(), new TallyKind()];
-  const { host } = hostOf(kind, clock, journal, undefined, SHARDS);
-  const answer = Promise.resolve(host.ask('1a', tallyCall({ add: 1 })));
-  await turnOfEvents();
-  host.abandon();
-  assert.is(await stateOf(answer), 'pending');
-  await journal.fail();
-  assert.ok(((await refusalOf(() => answer)) as Fault).isOutcomeUnknown);
-});
+ended(
+  'a deferred acknowledgement waits for its append, and is an unknown outcome if it fails',
+  async () => {
+    const journal = new SlowJournal();
+    const [clock, kind] = [new ManualClock(), new TallyKind()];
+    const { host } = hostOf(kind, clock, journal, undefined, SHARDS);
+    const answer = Promise.resolve(host.ask('1a', tallyCall({ add: 1 })));
+    await turnOfEvents();
+    host.abandon();
+    assert.is(await stateOf(answer), 'pending');
+    await journal.fail();
+    assert.ok(((await refusalOf(() => answer)) as Fault).isOutcomeUnknown);
+  },
+);
 
 for (const suite of [shard, last, recovered, full, ended]) suite.run();

@@ -79,7 +79,8 @@ read('is answered from memory under the lease, and waits for an append otherwise
   assert.is(journal.groups.length, 2);
 });
 
-read('can be a call to an actor in memory, with a turn like any other call', async () => {
+const resident = suite('a call only for an actor in memory');
+resident('gets a turn like any other call', async () => {
   const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
   await host.ask('a', tallyCall({ add: 5 }));
   const answer = await host.askResident('a', tallyCall({ add: 1 }));
@@ -177,7 +178,7 @@ for (const [how, wait] of [
   ['asynchronously', Promise.resolve()],
 ] as const) {
   late(
-    `fails without effect if the journal ends before a refusal thrown ${how} is sent`,
+    `is an error without effect if the journal ends before a refusal thrown ${how} is sent`,
     async () => {
       const journal = new SlowJournal();
       const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
@@ -194,15 +195,18 @@ for (const [how, wait] of [
   );
 }
 
-late('is given at exactly the deadline of the call, and refused after the deadline', async () => {
-  const clock = new ManualClock();
-  const { host } = hostOf(new TallyKind(), clock, memoryJournal());
-  await host.ask('a', tallyCall({ add: 1 }));
-  assert.is((await host.ask('a', tallyCall({ deadlineAtMs: clock.wallMs() }))).sum, 1);
-  const past = tallyCall({ deadlineAtMs: clock.wallMs() - 1 });
-  const refusal = (await refusalOf(() => host.ask('a', past))) as Fault;
-  assert.is(refusal.reason, 'deadline_exceeded');
-});
+late(
+  'is sent at exactly the deadline of the call, and is an error after the deadline',
+  async () => {
+    const clock = new ManualClock();
+    const { host } = hostOf(new TallyKind(), clock, memoryJournal());
+    await host.ask('a', tallyCall({ add: 1 }));
+    assert.is((await host.ask('a', tallyCall({ deadlineAtMs: clock.wallMs() }))).sum, 1);
+    const past = tallyCall({ deadlineAtMs: clock.wallMs() - 1 });
+    const refusal = (await refusalOf(() => host.ask('a', past))) as Fault;
+    assert.is(refusal.reason, 'deadline_exceeded');
+  },
+);
 
 const ahead = suite('the actors of a shard that are stored before a handoff');
 
@@ -277,5 +281,5 @@ times('are reported in seconds, for the load of the actor and for earlier turns'
   ]);
 });
 
-for (const group of [elsewhere, read, eager, kept, unnamed]) group.run();
+for (const group of [elsewhere, read, resident, eager, kept, unnamed]) group.run();
 for (const group of [late, ahead, bugs, times]) group.run();

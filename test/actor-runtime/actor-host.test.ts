@@ -219,16 +219,16 @@ durable('a side effect runs after the record is durable and before the answer', 
   assert.is((await answer).sum, 1);
 });
 
-const retried = suite('when a call is repeated');
+const retried = suite('when an actor remembers calls to recognise retries');
 
-retried('the call is committed once and answered twice', async () => {
+retried('a repeated call is committed once and answered twice', async () => {
   const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
   const call = tallyCall({ add: 5 });
   assert.equal(await host.ask('a', call), { sum: 5, version: 1, again: false });
   assert.equal(await host.ask('a', call), { sum: 5, version: 1, again: true });
 });
 
-retried('the second call waits while the first call is not durable', async () => {
+retried('a repeated call waits while the first call is not durable', async () => {
   const { journal, host } = slowHost();
   const call = tallyCall({ add: 5 });
   const first = Promise.resolve(host.ask('a', call));
@@ -253,7 +253,7 @@ retried('a refused call leaves no record and no call id', async () => {
   });
 });
 
-retried('the call id is forgotten after 20 s', async () => {
+retried('a call id is forgotten after 20 s', async () => {
   const clock = new ManualClock();
   const { host } = hostOf(new TallyKind(), clock, memoryJournal());
   const call = tallyCall({ add: 5 });
@@ -264,7 +264,7 @@ retried('the call id is forgotten after 20 s', async () => {
   assert.not((await host.ask('a', call)).again);
 });
 
-retried('an actor without room for another call id refuses the call without effect', async () => {
+retried('a call is refused without effect if the actor has no room for its id', async () => {
   const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
   for (let i = 0; i < RECENT_CALLS_MAX; i += 1) await host.ask('a', tallyCall({ add: 1 }));
   const refusal = (await refusalOf(() => host.ask('a', tallyCall({ add: 1 })))) as Fault;

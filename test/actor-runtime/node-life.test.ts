@@ -151,7 +151,7 @@ drained('refuses the drain if there is no other node, and keeps its shards', asy
   assert.is((await cluster.add(node, 'x')).sum, 1);
 });
 
-drained('lists its shards, gives them to the other nodes, and claims none again', async () => {
+drained('counts its shards, gives them to the other nodes, and claims none again', async () => {
   const cluster = new TallyCluster();
   const node = await nodeOf(cluster);
   for (const id of ['x', 'y', 'z']) await cluster.add(node, id);

@@ -81,9 +81,9 @@ gap('is reported if a line is not a record, and no record is replayed', () => {
   assert.equal([state.sum, activation.version], [100, 4]);
 });
 
-const pending = suite('the pending side effect of events in a tail');
+const pending = suite('the side effect of events in a recovered tail');
 
-pending('is pending again for replayed events, and for no other events', async () => {
+pending('is pending again after the replay, for the replayed events only', async () => {
   const kind = new TallyKind();
   const asked: unknown[] = [];
   const effect = async () => undefined;

@@ -16,7 +16,7 @@ table('gives the documented plan for each state and event', () => {
 });
 
 // Report 8: of two updates in one second, the larger event id won.
-table('gives the same plan for every order of notifications', () => {
+table('gives the same plan if notifications arrive in reverse order and twice', () => {
   for (const row of PLAN_ROWS) {
     const reversed = row.events.toReversed();
     assert.is(planAfterRow({ ...row, events: [...reversed, ...row.events] }), row.plan, row.event);

@@ -77,7 +77,7 @@ attack('without a signature, or with a malformed signature', () => {
   refused('in upper case', `t=${NOW_S},v1=${v1Of(signed()).toUpperCase()}`);
 });
 
-attack('if its only signature has an older scheme', () => {
+attack('if its only signature has scheme `v0` or no scheme', () => {
   refused('v0', signed().replace('v1=', 'v0='));
   refused('no scheme', signed().replace('v1=', '='));
 });

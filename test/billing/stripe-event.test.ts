@@ -89,7 +89,7 @@ subscriptions('contains its end: the cancellation time, or the end of the period
   assert.equal(atMs, [END_S * 1_000, END_S * 1_000, (AT_S + 5) * 1_000]);
 });
 
-subscriptions('has one of four statuses', () => {
+subscriptions('has one of five statuses', () => {
   const states = {
     ...{ active: 'active', trialing: 'trial', past_due: 'overdue', unpaid: 'overdue' },
     ...{ incomplete: 'inactive', paused: 'inactive' },
@@ -107,7 +107,7 @@ subscriptions('has the plan of the first known price among its items', () => {
   assert.equal(unknown, { kind: 'unknown_price', ...NAMED, price: 'price_gold' });
 });
 
-subscriptions('has the account in its metadata, if the id is valid', () => {
+subscriptions('has the account id of its metadata only if that id is valid', () => {
   for (const account_id of ['', 'short', 'Acc0unt0000\n', '../Acc0unt001', 'x'.repeat(500)]) {
     assert.equal(changed({ metadata: { account_id } }), { ...SUBSCRIPTION, accountId: undefined });
   }
@@ -116,7 +116,7 @@ subscriptions('has the account in its metadata, if the id is valid', () => {
   }
 });
 
-const others = suite("Stripe's other events");
+const others = suite('Stripe events');
 
 others('of an invoice become payments for its subscription', () => {
   const details = { subscription: 'sub_1', metadata: { account_id: ACCOUNT_ID } };
@@ -146,7 +146,7 @@ others('of a purchase link the customer to the account', () => {
   }
 });
 
-others('of any other type change nothing', () => {
+others('of other types, or of an invoice without customer or subscription, change nothing', () => {
   for (const type of ['customer.created', 'invoice.created', 'toString', 'a.new.type', '']) {
     assert.equal(eventOf(type, { anything: [1] }), { kind: 'other', id: 'evt_1' });
   }

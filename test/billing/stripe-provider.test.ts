@@ -164,7 +164,7 @@ for (const [status, type, code] of [
   });
 }
 
-call('fails with service_unavailable after two attempts without an answer', async () => {
+call('fails with service_unavailable if Stripe cannot be reached', async () => {
   await using stripe = await answering(200, PAGE);
   const { host } = stripe;
   await stripe[Symbol.asyncDispose]().catch(() => {});
@@ -172,7 +172,7 @@ call('fails with service_unavailable after two attempts without an answer', asyn
   assert.equal([refused.code, refused.reason], ['service_unavailable', 'billing_unavailable']);
 });
 
-call('refuses an answer without a page', async () => {
+call('fails if the answer has no safe page URL', async () => {
   for (const url of [null, '', 'javascript:alert(1)', `https://a/${'x'.repeat(8_192)}`]) {
     await using stripe = await answering(200, { url });
     const refused = await faultIn(providerAt(stripe.host).checkout(CHECKOUT));

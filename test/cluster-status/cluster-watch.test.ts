@@ -100,7 +100,7 @@ well('has call rates per node from the second report on', async () => {
 
 const many = suite('many concurrent readers');
 
-many('cause one query, and another only after a second', async () => {
+many('cause at most one query per service and second', async () => {
   await using cluster = await clusterInMemory(['a']);
   await serving(cluster, { a: SHARDS });
   let reads = 0;

@@ -40,7 +40,7 @@ together(
   },
 );
 
-together('are limited to the maximum number of actors per write, oldest first', async () => {
+together('are written oldest first, up to the maximum number of actors per write', async () => {
   const ids = Array.from({ length: HEADS_MAX + 2 }, (_, i) => `a${i}`);
   const { clock, due, kind } = batchScene(...ids);
   clock.advance(CHECKPOINT_AGE_MS - ids.length);
@@ -49,7 +49,7 @@ together('are limited to the maximum number of actors per write, oldest first', 
 });
 
 together(
-  'are limited to the maximum bytes of a write, unless a single actor is larger',
+  'are split by the maximum bytes of a write, and a larger actor is written alone',
   async () => {
     const { clock, checkpointer, kind, actorOf, commit, due, written } = batchScene();
     kind.unstoredBytes = HEADS_BYTES_MAX / 2;
@@ -138,7 +138,7 @@ together('use as many starts of the even pace as separate writes of the same act
 });
 
 together(
-  'yield to other work when copying takes long, and continue after the first writes',
+  'are copied in short time slices, and the next slice starts after the first writes',
   async () => {
     const { clock, kind, checkpointer, actorOf, commit } = batchScene();
     for (const id of ['a1', 'b1', 'c1', 'd1']) commit(actorOf(id));

@@ -49,7 +49,7 @@ export function newScene({
     activation.isBusy = false;
     return activation;
   };
-  /** Commits like a turn. */
+  /** Commits one record of an actor, like a turn. */
   const commitOne = (activation: ReturnType<typeof actorOf>): void => {
     if (activation.state !== undefined) kind.apply(activation.state, 1);
     activation.version += 1;

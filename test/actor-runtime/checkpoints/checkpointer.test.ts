@@ -119,21 +119,24 @@ order('is written after the pending side effect, and not while that effect fails
   assert.equal([steps, kind.writes], [[0, 0], 2], 'the effect ran once');
 });
 
-order('leaves records unstored that were committed during the write', async () => {
-  const { kind, checkpointer, actorOf, commit } = heldScene();
-  const a = actorOf('a');
-  commit(a);
-  const done: string[] = [];
-  checkpointer.dirty.effectPending(a, async () => void done.push('first'));
-  const stored = checkpointer.storeAll(() => checkpointer.dirty.actors());
-  await turnOfEvents();
-  commit(a);
-  checkpointer.dirty.effectPending(a, async () => void done.push('later'));
-  kind.held.shift()?.end();
-  await turnOfEvents();
-  assert.equal(done, ['first', 'later']);
-  kind.held.shift()?.end();
-  await stored;
-});
+order(
+  'is followed by the side effect and the checkpoint of a record committed during the write',
+  async () => {
+    const { kind, checkpointer, actorOf, commit } = heldScene();
+    const a = actorOf('a');
+    commit(a);
+    const done: string[] = [];
+    checkpointer.dirty.effectPending(a, async () => void done.push('first'));
+    const stored = checkpointer.storeAll(() => checkpointer.dirty.actors());
+    await turnOfEvents();
+    commit(a);
+    checkpointer.dirty.effectPending(a, async () => void done.push('later'));
+    kind.held.shift()?.end();
+    await turnOfEvents();
+    assert.equal(done, ['first', 'later']);
+    kind.held.shift()?.end();
+    await stored;
+  },
+);
 
 for (const group of [remembering, ahead, order]) group.run();

@@ -66,7 +66,7 @@ lowest(
   },
 );
 
-lowest('is the offset of their tail for replayed records', async () => {
+lowest('is the offset of the recovered tail if an actor has replayed its records', async () => {
   const { checkpointer, actorOf, commit } = newScene();
   const a = actorOf('a');
   for (let i = 0; i < 9; i += 1) commit(actorOf(`b${i}`));

@@ -37,7 +37,7 @@ pace('accumulates at most one start for each waiting actor', () => {
   assert.is(begun(even), 1);
 });
 
-pace('subtracts starts that were due anyway, but does not delay later starts for them', () => {
+pace('counts starts that did not wait for the pace, but delays no later start for them', () => {
   const even = new EvenPace(1_000, 0);
   even.earn(3, 1_000);
   even.began();

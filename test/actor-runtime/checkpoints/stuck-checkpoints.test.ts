@@ -11,7 +11,7 @@ import { turnOfEvents } from '#test/support/settled';
 
 const stuck = suite('checkpoints while other checkpoints fail or hang');
 
-stuck('continue as soon as one write has ended, while another has no answer', async () => {
+stuck('start as soon as one write has ended, even if other writes have no answer', async () => {
   const { clock, kind, checkpointer, actorOf, commit } = heldScene();
   commit(...Array.from({ length: CHECKPOINTS_IN_FLIGHT_MAX + 2 }, (_, i) => actorOf(`a${i}`)));
   checkpointer.startDue(CHECKPOINT_AGE_MS);

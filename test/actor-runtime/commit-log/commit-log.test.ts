@@ -166,7 +166,7 @@ needed('is computed once a second', async () => {
   assert.is(looks, 2);
 });
 
-needed('is written immediately when nothing else is to be appended', async () => {
+needed('is appended on request, in an empty group', async () => {
   const { journal, log, add } = newScene();
   let lowest = 1;
   log.keep(() => lowest);

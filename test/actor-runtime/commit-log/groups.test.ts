@@ -37,7 +37,7 @@ groups(
 );
 
 groups(
-  'are appended together if they are added in one turn, without an append in flight',
+  'are appended together if they are added synchronously, without an append in flight',
   async () => {
     const { journal, addVersions } = newScene();
     addVersions(1, 2);

@@ -16,7 +16,7 @@ function scene() {
 
 const only = suite('the log of a journal that no other node can take over');
 
-only('answers from memory without a lease, however long the store does not answer', async () => {
+only('always has the read lease, even while an append has no answer', async () => {
   const { clock, log } = scene();
   assert.ok(log.isLeased());
   log.add(lineOf({ version: 1 }));

@@ -191,7 +191,7 @@ asking('fails without a terminal, and then nothing is deleted', async () => {
   assert.is((await cluster.stores.accounts.find(ACCOUNT_ID))?.account.status, 'active');
 });
 
-asking('is requested only for an existing account', async () => {
+deletion('refuses an unknown account and a malformed account id', async () => {
   await using cluster = await clusterInMemory(['a']);
   const unknown = await ctl(['accounts', 'delete', ACCOUNT_ID, '--yes'], {
     cluster: cluster.ports,
