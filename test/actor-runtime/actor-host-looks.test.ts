@@ -80,6 +80,7 @@ read('is answered from memory under the lease, and waits for an append otherwise
 });
 
 const resident = suite('a call only for an actor in memory');
+
 resident('gets a turn like any other call', async () => {
   const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
   await host.ask('a', tallyCall({ add: 5 }));

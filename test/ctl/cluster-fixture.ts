@@ -26,7 +26,7 @@ export const SHARDS = 8;
 
 const ACTORS = { idleAgeMs: 60_000, memoryBytesMax: 64 * 1_024 * 1_024 };
 
-/** Accounts never change in these tests. */
+/** Announces nothing, because accounts never change in these tests. */
 const NO_NEWS = {
   isHeard: true,
   announce: () => undefined,

@@ -212,7 +212,7 @@ work('shows the remaining cycles of an account, and its lost cycles', async () =
   });
 });
 
-work('shows months by day and key, and usage without a key separately', async () => {
+work('shows months by day, and counts cycles of unknown keys as other cycles', async () => {
   const keys = [{ prefix: 'not known', cyclesByDay: [4] }];
   const finishedMonths = [{ endsAtMs: Date.UTC(2026, 0, 1), cyclesByDay: [0, 7], keys }];
   await using service = await serviceUnderTest({ ...USAGE, finishedMonths });

@@ -74,7 +74,7 @@ function onCluster(clock: ManualClock, openCluster: () => Promise<ClusterPorts &
 }
 
 // Report 32: opening and closing the stores had no bound.
-hanging('ends when its stores can be neither opened nor closed', async () => {
+hanging('exits if its stores cannot be opened, or cannot be closed', async () => {
   const clock = new ManualClock();
   const unopened = await passing(clock, onCluster(clock, () => never()).code);
   assert.equal([unopened.result, unopened.seconds], [1, 30]);
@@ -143,7 +143,7 @@ progress('excludes time in which ctl itself was blocked', async () => {
 const pipes = suite('a pipe without a writer');
 
 // Report 32: a command waited forever for a pipe in place of a file.
-pipes('is refused as token file, audit trail, export and backup', async () => {
+pipes('is refused as token file, audit trail and backup', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'ctl-pipe-'));
   try {
     const pipe = join(folder, 'pipe');

@@ -36,7 +36,7 @@ text('is escaped without a change of line breaks or JSON values', () => {
   assert.equal(JSON.parse(json), data);
 });
 
-text('is escaped in errors and prompts', async () => {
+text('is escaped in errors, which stay on one line', async () => {
   const cluster = {
     accounts: {
       find: async () => {

@@ -113,7 +113,7 @@ refusal('has the status of its code or its reason', () => {
   }
 });
 
-refusal('keeps all fields that are sent to the caller', () => {
+refusal('keeps all fields with which it was created', () => {
   const cause = new Error('secret');
   const options = {
     reason: 'overloaded',

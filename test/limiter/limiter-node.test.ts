@@ -217,7 +217,7 @@ ended('shuts down, it no longer receives account changes', async () => {
   assert.is((await cluster.admit(second, customer, 1)).verdict, 'account_suspended');
 });
 
-ended('is fenced, it receives account changes until it rejoins', async () => {
+ended('is fenced, account changes before its rejoin take effect afterwards', async () => {
   const { cluster, owner, customer } = await newScene();
   await cluster.admit(owner, customer, 1);
   await cluster.seal(owner);

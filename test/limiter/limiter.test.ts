@@ -8,20 +8,23 @@ import { admission, custom, limiterUnderTest, settlement } from '#test/limiter/l
 import { ManualClock } from '#test/support/manual-clock';
 import { faultIn, turnOfEvents } from '#test/support/settled';
 
-const crowd = suite('when 1,000 calls of an account arrive at the same time');
+const crowd = suite('calls of an account');
 
-crowd('exactly the limit is admitted, even by a meter that is not loaded', async () => {
-  await using fixture = await limiterUnderTestDisposable(custom(60, 1_000_000));
-  const ids = Array.from({ length: 1_000 }, (_, i) => i + 1);
-  const answers = await Promise.all(ids.map((id) => fixture.admit(id)));
-  const verdicts = answers.map(({ verdict }) => verdict);
-  assert.is(verdicts.filter((verdict) => verdict === 'admitted').length, 60);
-  assert.is(verdicts.filter((verdict) => verdict === 'rate_limited').length, 940);
-  assert.is(await fixture.counted('limiter_checks_total{decision="allow"}'), 60);
-  assert.is(await fixture.counted('limiter_checks_total{decision="rate"}'), 940);
-});
+crowd(
+  'are admitted up to the limit if 1,000 arrive together at a meter that is not loaded',
+  async () => {
+    await using fixture = await limiterUnderTestDisposable(custom(60, 1_000_000));
+    const ids = Array.from({ length: 1_000 }, (_, i) => i + 1);
+    const answers = await Promise.all(ids.map((id) => fixture.admit(id)));
+    const verdicts = answers.map(({ verdict }) => verdict);
+    assert.is(verdicts.filter((verdict) => verdict === 'admitted').length, 60);
+    assert.is(verdicts.filter((verdict) => verdict === 'rate_limited').length, 940);
+    assert.is(await fixture.counted('limiter_checks_total{decision="allow"}'), 60);
+    assert.is(await fixture.counted('limiter_checks_total{decision="rate"}'), 940);
+  },
+);
 
-crowd('a meter in memory answers each call synchronously', async () => {
+crowd('are answered synchronously by a meter in memory', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 1_000_000));
   await fixture.admit(1);
   const { client } = fixture.limiter;
@@ -56,7 +59,9 @@ stranger('leaves nothing in memory, even after calls for 100,000 different accou
   assert.is(await fixture.counted('limiter_checks_total{decision="key"}'), 100_000);
 });
 
-stranger('works as soon as the account is created', async () => {
+const created = suite('the first key of a new account');
+
+created('is admitted immediately', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 100));
   const { admin } = fixture.limiter;
   const { id } = await admin.createAccount({ name: 'new', choice: { plan: 'free' } });
@@ -295,6 +300,7 @@ stalled('ends after 2.5 s with an unknown outcome', async () => {
 });
 
 stranger.run();
+created.run();
 stalled.run();
 change.run();
 down.run();

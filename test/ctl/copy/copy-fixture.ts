@@ -156,7 +156,7 @@ async function ownedByDead({ stores: { shards, journals } }: Cluster): Promise<v
       await shards.change({ service, shard, from: row, owner });
     }
   }
-  // Slots with meter records, as a limiter appends them for waiting callers.
+  // Slots with empty groups, as a limiter appends them to confirm answers.
   for (const slot of [5, 6]) {
     const append = { incarnation: DEAD.limiter, slot, lowWaterMark: 5, deleteBelow: undefined };
     await journals.append({ ...append, records: encodeGroup([]) });

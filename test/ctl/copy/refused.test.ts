@@ -126,7 +126,7 @@ refused('for a target with another number of shards', async () => {
   );
 });
 
-refused('for a complete copy that a node has served since', async () => {
+refused('for a target that a node has served since its copy was complete', async () => {
   await using target = await emptyInstallation();
   assert.is((await copy(source(), there(target))).code, 0);
   const { shards } = target.stores;

@@ -115,7 +115,7 @@ export function engineOn(
   return composeEngine(CONFIG, ports);
 }
 
-/** Calls an engine as the account does. */
+/** Returns a function that sends calls of the account to an engine. */
 export function askerOf(engine: EngineClient) {
   let lastCallId = 0;
   return async (

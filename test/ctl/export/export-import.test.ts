@@ -50,7 +50,7 @@ lines('has JSON lines in a fixed order, with counts and a digest at the end', as
   assert.is(createHash('sha256').update(written.slice(0, start)).digest('hex'), sha256);
 });
 
-lines('to a file is readable by its owner only, and never overwrites another file', async () => {
+lines('to a file prints its counts, and never overwrites another file', async () => {
   await using from = await source();
   await using folder = await folderOfTest();
   const path = join(folder.path, 'a.ndjson');
@@ -203,7 +203,7 @@ imported('is stored exactly as an engine would store it', async () => {
   assert.equal((await listed(to)).sort(byId), (await listed(from)).sort(byId));
 });
 
-imported('accepts further observations', async () => {
+imported('accepts a reset, and can be exported again', async () => {
   await using from = await source();
   await using to = await target();
   await importOf(to, await exportOf(from));

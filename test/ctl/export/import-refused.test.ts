@@ -274,7 +274,7 @@ taken('if no engine has ever started', async () => {
   assert.match(err, /no engine has ever owned a shard/);
 });
 
-taken('if the interrupted import has other content', async () => {
+taken('if an interrupted import left an instance that the file lacks', async () => {
   await using fresh = await target();
   await fresh.stores.accounts.create({ ...ACCOUNT, status: 'importing' });
   await fresh.ask('inst_00000000000000ff', CREATE);

@@ -64,7 +64,7 @@ async function storedIn({ stores }: Cluster) {
 
 for (const last of [1, 2, 3, 4, 5, 6, 7, 8]) {
   resumed(
-    `at write ${last} shows nothing, and has the full result after a second run`,
+    `that ended at write ${last} leaves an unusable account, which a second run completes`,
     async () => {
       await using cut = await target();
       const first = await importOf(endingAt(cut, last), written);
@@ -82,14 +82,14 @@ for (const last of [1, 2, 3, 4, 5, 6, 7, 8]) {
   );
 }
 
-resumed('prints the number of instances from the first run', async () => {
+resumed('prints in its second run how many instances the first run imported', async () => {
   await using cut = await target();
   await importOf(endingAt(cut, 3), written);
   const { out } = await importOf(cut, written);
   assert.match(out, /^An earlier run had already imported \d instances?\.$/m);
 });
 
-resumed('between two keys adds the remaining keys', async () => {
+resumed('that ended between two keys adds the remaining keys in a second run', async () => {
   await using cut = await target();
   const { accounts } = cut.stores;
   await accounts.create({ ...ACCOUNT, status: 'importing' });
@@ -142,7 +142,7 @@ resumed('writes nothing after the deletion of its account', async () => {
   assert.ok(writes < 6, `${writes} writes`);
 });
 
-resumed('in a long history can be deleted without remaining rows', async () => {
+resumed('that ended at any write can be deleted without remaining rows', async () => {
   for (const last of [1, 2, 3, 4, 5, 6, 7, 8]) {
     await using cut = await target();
     await importOf(endingAt(cut, last), written);

@@ -102,15 +102,21 @@ const CHAIN = [
   ...[observe(2, 0.6), wait(2), reset('default')],
 ];
 
-honest('takes the checkpoint from the head if no row leads to the checkpoint', async () => {
-  const history = await historyAfter([...CHAIN, ...upset]);
-  assert.equal(await replayOf(history), { kind: 'same', start: 'kept', since: 3, cycles: 12 });
-});
+honest(
+  'is replayed from the checkpoint in the head if no row leads to that checkpoint',
+  async () => {
+    const history = await historyAfter([...CHAIN, ...upset]);
+    assert.equal(await replayOf(history), { kind: 'same', start: 'kept', since: 3, cycles: 12 });
+  },
+);
 
-honest('cannot be verified once the head has replaced such a checkpoint', async () => {
-  const history = await historyAfter([...CHAIN, wait(60), observe(2, 0.6)]);
-  assert.equal(await replayOf(history), { kind: 'unknown_start', generation: 3 });
-});
+honest(
+  'cannot be verified after the head has replaced a checkpoint that the replay needs',
+  async () => {
+    const history = await historyAfter([...CHAIN, wait(60), observe(2, 0.6)]);
+    assert.equal(await replayOf(history), { kind: 'unknown_start', generation: 3 });
+  },
+);
 
 honest('can be verified if the resets are known', async () => {
   const history = await historyAfter([...CHAIN, wait(60), observe(2, 0.6)]);

@@ -24,7 +24,10 @@ const QUESTIONS: readonly EngineCommand[] = [
   { kind: 'readDrift', ...PAGE, isPaged: true },
 ];
 
-/** Cut-off times per instance: a part, all drift events, all rows, or no row. */
+/**
+ * Cut-off times that trim a part of the rows, all drift events, and all rows of an instance. The
+ * fourth instance is not trimmed.
+ */
 const CUTOFFS: Readonly<Record<string, number>> = {
   [IDS.long]: START_MS + 1_200_001,
   [IDS.drifting]: START_MS + 60_000,
@@ -78,7 +81,7 @@ moved('is exported and imported with the remaining rows, and verified from the f
   assert.is(trimmed, 601);
 });
 
-moved('is refused if its file has a wrong floor', async () => {
+moved('is refused by an import if the file has a wrong floor', async () => {
   await using from = await trimmedSource();
   const written = await exportOf(from);
   const changes: readonly [Record<string, unknown>, RegExp][] = [

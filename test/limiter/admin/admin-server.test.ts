@@ -41,7 +41,7 @@ lifecycle('can be created, listed, moved to other plans, suspended and resumed',
 });
 
 lifecycle(
-  'returns a new key once, lists the key without the secret, and revokes the key immediately',
+  'gets a new key, which is shown once, listed without its secret and revoked immediately',
   async () => {
     await using port = await adminUnderTest();
     const keys = `/accounts/${port.fixture.id}/keys`;
@@ -140,7 +140,7 @@ wrong('is refused with the name of the field, and changes nothing', async () => 
   assert.is((await port.send('GET', '/accounts')).data.length, 1);
 });
 
-wrong('gets 404 for an unknown object', async () => {
+wrong('gets 404 for an unknown object, and 400 for an invalid parameter', async () => {
   await using port = await adminUnderTest();
   const paths = ['/', '/accounts/', '/accounts/Nobody000001', '/accounts/Nobody000001/usage'];
   for (const path of [...paths, '/accounts/..%2f/keys', '/accounts/Nobody000001/keys']) {

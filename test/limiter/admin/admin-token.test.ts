@@ -49,12 +49,15 @@ function ownFolders() {
 
 const published = suite('the token of an admin port');
 
-published('cannot be guessed, and its id does not reveal the token', () => {
-  const token = newAdminToken();
-  assert.match(token, /^[\w-]{43}$/);
-  assert.is.not(newAdminToken(), token);
-  assert.match(adminTokenId(token), /^[0-9a-f]{12}$/);
-});
+published(
+  'has 43 base64url characters and differs each time, and its id has 12 hexadecimal digits',
+  () => {
+    const token = newAdminToken();
+    assert.match(token, /^[\w-]{43}$/);
+    assert.is.not(newAdminToken(), token);
+    assert.match(adminTokenId(token), /^[0-9a-f]{12}$/);
+  },
+);
 
 published('is in a file that only the user can read, and can be found by port', async () => {
   using folders = ownFolders();
@@ -100,7 +103,7 @@ published('is in the temporary folder if the home folder is not writable', async
   assert.is(await findAdminToken(PORT), token);
 });
 
-published('is never written to a folder that others can write to, or to a link', async () => {
+published('is never written to a folder that is open to other users, or to a link', async () => {
   using folders = ownFolders();
   writeFileSync(join(folders.home, '.local'), 'no folder');
   const [, path = ''] = adminTokenPlaces(PORT);
@@ -117,7 +120,7 @@ published('is never written to a folder that others can write to, or to a link',
   assert.match(link.message, /not a folder/);
 });
 
-published('is ignored if other users could have written the file', async () => {
+published('is ignored if its file is open to other users', async () => {
   using _ = ownFolders();
   const place = await publishAdminToken(PORT, newAdminToken());
   chmodSync(place.path, 0o644);

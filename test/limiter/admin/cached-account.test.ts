@@ -42,16 +42,6 @@ age('is irrelevant after an invalidation, until the next read', () => {
   assert.is(cached.isStale(at(0), 30_000), false);
 });
 
-age('comes with an edition number, which changes with each announcement and each read', () => {
-  const cached = new CachedAccount(record(custom(1, 1)), at(0));
-  const editions = [cached.edition];
-  cached.invalidate();
-  editions.push(cached.edition);
-  cached.refresh(record(custom(1, 1)), at(0));
-  editions.push(cached.edition);
-  assert.is(new Set(editions).size, 3);
-});
-
 const content = suite('a cached account');
 
 content('is the result of the last read', () => {
@@ -66,6 +56,16 @@ content('is the result of the last read', () => {
   assert.is(cached.keyWith(digestOf('key'), NOW_MS)?.scope, 'full');
   cached.refresh(record(custom(3, 7)), at(0));
   assert.is(cached.isSuspended, false);
+});
+
+content('has an edition number that changes with each announcement and each read', () => {
+  const cached = new CachedAccount(record(custom(1, 1)), at(0));
+  const editions = [cached.edition];
+  cached.invalidate();
+  editions.push(cached.edition);
+  cached.refresh(record(custom(1, 1)), at(0));
+  editions.push(cached.edition);
+  assert.is(new Set(editions).size, 3);
 });
 
 const replanned = suite('a scheduled plan change');

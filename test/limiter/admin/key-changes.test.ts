@@ -54,7 +54,7 @@ living('does not change if it gets the same name', () => {
   assert.equal(changes.withName([named], KEY.id, 'CI'), nothing(named));
 });
 
-living('cannot be changed through another account', () => {
+living('is not changed if the account has no key with the requested id', () => {
   for (const change of [
     () => changes.withName([KEY], 'key_2', 'CI'),
     () => changes.withRevoked([KEY], 'key_2', NOW_MS),

@@ -99,17 +99,20 @@ stored('is restored exactly from the journal, and its size includes reservations
   assert.is(kind.sizeOfRecord(made), 500);
 });
 
-stored('ends with a record that is made at the eviction', async () => {
-  const { kind, clock, turn } = kindUnderTest();
-  const { state } = await kind.activate('a');
-  const call = admission(1, 5, digestOf('key'), 'full', 'a');
-  await kind.receive(state, { kind: 'limit', ...UNHURRIED, call }, turn());
-  clock.advance(20_000);
-  const moment = { wallMs: clock.wallMs(), monotonicMs: clock.monotonicMs() };
-  const closing = kind.closing(state, moment);
-  assert.is(closing?.windowEndsAtMs, clock.wallMs() + 40_000);
-  assert.is(closing?.reservations[0]?.expiresAtMs, clock.wallMs() + 40_000);
-});
+stored(
+  'ends with a closing record that has the end times of the window and the reservations',
+  async () => {
+    const { kind, clock, turn } = kindUnderTest();
+    const { state } = await kind.activate('a');
+    const call = admission(1, 5, digestOf('key'), 'full', 'a');
+    await kind.receive(state, { kind: 'limit', ...UNHURRIED, call }, turn());
+    clock.advance(20_000);
+    const moment = { wallMs: clock.wallMs(), monotonicMs: clock.monotonicMs() };
+    const closing = kind.closing(state, moment);
+    assert.is(closing?.windowEndsAtMs, clock.wallMs() + 40_000);
+    assert.is(closing?.reservations[0]?.expiresAtMs, clock.wallMs() + 40_000);
+  },
+);
 
 const asking = suite('a query for usage');
 

@@ -40,7 +40,7 @@ head('is kept until the first turn continues from it, even if stored', () => {
   assert.is(meter.head, undefined);
 });
 
-head('counts the loss of a crash once, with or without calls', () => {
+head('counts the loss of a crash once, even if no call follows', () => {
   const first = meterUnderTest(custom(1_000, 1_000));
   first.admit(1, 30);
   const second = first.next();

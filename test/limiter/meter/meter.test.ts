@@ -37,7 +37,7 @@ minute(
   },
 );
 
-minute('ends at its announced time', () => {
+minute('has the same announced end in every answer', () => {
   const { admit, settle, clock } = meterUnderTest(custom(3, 100));
   clock.advance(250);
   const first = admit(1).allowance?.windowResetAtS;
@@ -192,7 +192,7 @@ change('a suspended account is refused, can settle open calls, and can resume', 
 
 const key = suite('a key');
 
-key('that is unknown or not a digest gets no numbers and counts nothing', () => {
+key('that is unknown or not a digest gets no allowance, and its call is not counted', () => {
   const { meter, turn } = meterUnderTest(custom(10, 10));
   for (const digest of [digestOf('other'), '', 'x', 'é'.repeat(43)]) {
     const answer = meter.answer(admission(1, 1, digest), turn());

@@ -66,7 +66,7 @@ meter('starts no first month if the clock is wrong, and then grants nothing', ()
   assert.is(scene.admit(1, 1).verdict, 'admitted');
 });
 
-const reset = suite('a meter in a month of 2036');
+const reset = suite('a meter that an operator may reset');
 
 /** A meter moved to 2036 by clocks that were trusted. */
 function poisoned() {
@@ -78,13 +78,13 @@ function poisoned() {
   return scene;
 }
 
-reset('stays in 2036 without a reset', () => {
+reset('stays in a month of 2036 without a reset', () => {
   const { meter: counted, now, admit } = poisoned();
   admit(3, 1);
   assert.is(counted.usage(now())?.monthResetAtS, Date.UTC(2036, 5, 1) / 1_000);
 });
 
-reset('is moved durably to the present month, without usage, by a reset of an operator', () => {
+reset('is moved durably from 2036 to the present month, without usage', () => {
   const { meter: counted, now, turn, next } = poisoned();
   counted.resetMonth(turn());
   for (const each of [counted.usage(now()), next().meter.usage(now())]) {
@@ -95,14 +95,14 @@ reset('is moved durably to the present month, without usage, by a reset of an op
   }
 });
 
-reset('is not reset by an operator whose clock is wrong', () => {
+reset('is not reset while the clock of its limiter is wrong', () => {
   const { meter: counted, now, turn, believe } = poisoned();
   believe('deviating');
   assert.throws(() => counted.resetMonth(turn()), /clock of this limiter is wrong/);
   assert.is(counted.usage(now())?.monthResetAtS, Date.UTC(2036, 5, 1) / 1_000);
 });
 
-reset('is not reset if its month is already correct', () => {
+reset('is not reset if it is already in the present month', () => {
   const { meter: counted, now, turn, journal } = usedInJanuary();
   const records = journal.heads.length;
   counted.resetMonth(turn());

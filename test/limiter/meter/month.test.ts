@@ -99,7 +99,7 @@ handoff("has the previous month's reservations, but does not count them", () => 
   assert.equal(losses, []);
 });
 
-handoff('lets reservations expire no earlier, even if the clocks of the owners differ', () => {
+handoff('lets reservations expire no earlier because of a fraction of a millisecond', () => {
   const first = meterUnderTest(custom(1_000, 1_000));
   first.admit(1, 5);
   first.clock.stepWall(0.4);

@@ -158,7 +158,7 @@ reservation('expires at its own time, independent of others', () => {
   }
 });
 
-reservation("moves to the account's next owner if it is one of the newest, in order of age", () => {
+reservation('is in the closing record, in order of age, if it is one of the newest', () => {
   const { admit, clock, meter, now } = meterUnderTest(custom(1_000_000, 1_000_000));
   const admitAt = (stepMs: number, ...ids: number[]) => {
     clock.advance(stepMs);

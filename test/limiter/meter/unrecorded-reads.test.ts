@@ -171,7 +171,7 @@ flag(
   },
 );
 
-flag('is not needed for another incarnation in the same process', async () => {
+flag('is not needed to detect grants of an earlier incarnation in the same process', async () => {
   const clock = new ManualClock();
   const reads = await beginUnrecorded(newFlag(), clock);
   for (const isHeldUp of [false, true]) {

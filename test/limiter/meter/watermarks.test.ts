@@ -94,7 +94,7 @@ ahead('is lowered by the next settlement if lowering was refused', () => {
   assert.is(journal.heads.at(-1)?.monthWatermark, 18);
 });
 
-ahead('reports a bug that occurs during lowering', () => {
+ahead('does not hide an unexpected error while it is lowered', () => {
   const { admit, meter, turn, clock } = meterUnderTest(custom(1_000, 1_000));
   admit(1, 100);
   clock.advance(250);
@@ -222,7 +222,7 @@ crash('the previous month does not start again if a clock is behind', () => {
   assert.is(first.next().admit(2).verdict, 'quota_exceeded');
 });
 
-const handoff = suite('after a normal handoff');
+const handoff = suite('after a handoff');
 
 handoff('counts and open reservations are exact, and a late settlement is applied', () => {
   const first = meterUnderTest(custom(100, 100));
