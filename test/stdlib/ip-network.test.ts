@@ -68,7 +68,9 @@ networks('contains no IPv4 address if it is an IPv6 network', () => {
   assert.ok(has('::/1', '2001:db8::1'));
 });
 
-networks('is not needed to normalize an address', () => {
+const addresses = suite('an IP address');
+
+addresses('has one normal form, without port, zone or IPv6 prefix', () => {
   for (const [given = '', text] of [
     ['::FFFF:192.0.2.1', '192.0.2.1'],
     ['2001:0DB8::0001', '2001:db8::1'],
@@ -82,3 +84,4 @@ networks('is not needed to normalize an address', () => {
 });
 
 networks.run();
+addresses.run();

@@ -51,21 +51,24 @@ async function twoAccounts() {
 
 const people = suite('the people of a deleted account');
 
-people('lose their sessions in this account, and are deleted without another account', async () => {
-  const { stores, ada, bob } = await twoAccounts();
-  assert.is(await forgetPeople(stores, 'a'), 1);
-  assert.is(await stores.users.find(bob.id), undefined);
-  assert.equal(await stores.sessions.listOf(bob.id), []);
-  assert.equal((await stores.users.find(ada.id))?.user, ada);
-  const left = await stores.sessions.listOf(ada.id);
-  assert.equal(
-    left.map(({ accountId }) => accountId),
-    ['b'],
-  );
-  assert.equal((await stores.members.find('a')).members, []);
-  assert.is((await stores.members.find('a')).isClosed, true);
-  assert.is(await forgetPeople(stores, 'a'), 0, 'the second run has nothing left to do');
-});
+people(
+  'lose their sessions in this account, and are deleted if they have no other account',
+  async () => {
+    const { stores, ada, bob } = await twoAccounts();
+    assert.is(await forgetPeople(stores, 'a'), 1);
+    assert.is(await stores.users.find(bob.id), undefined);
+    assert.equal(await stores.sessions.listOf(bob.id), []);
+    assert.equal((await stores.users.find(ada.id))?.user, ada);
+    const left = await stores.sessions.listOf(ada.id);
+    assert.equal(
+      left.map(({ accountId }) => accountId),
+      ['b'],
+    );
+    assert.equal((await stores.members.find('a')).members, []);
+    assert.is((await stores.members.find('a')).isClosed, true);
+    assert.is(await forgetPeople(stores, 'a'), 0, 'the second run has nothing left to do');
+  },
+);
 
 people('stay if they enter another account meanwhile', async () => {
   const { stores, bob } = await twoAccounts();

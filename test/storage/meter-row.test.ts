@@ -124,7 +124,7 @@ row('may end with an object that only later releases understand', () => {
   assert.throws(() => meterOfRow([...later, 5]), /number \d+ of the row is \[object Object\]/);
 });
 
-row('is the same as before tags existed, for calls without a key', () => {
+row('has the format from before call tags existed if no call has a tag', () => {
   const before = [9_000, 7, 4, 1, 2, 8_000, 3, 11, 5, 2, 1, 0, 600, 12, 1, 0, 3, 1_000, 100];
   const record = meterOfRow(before);
   assert.equal(

@@ -153,7 +153,7 @@ bytes('is rejected and named if the count of packed rows is wrong', () => {
   assertCorrupt(() => read('', 3), /^observations 3 to 3 of inst_1 are 0 rows/);
 });
 
-bytes('takes less than half the size of the JSON of a drift event', () => {
+bytes('of a drift event takes less than half the size of its JSON', () => {
   readReport(createState({ modeStrengths: [1, 0, 0, 0, 0, 0, 0], energyLevel: 1 }), report);
   const row = { ...driftRows(1, 1)[0], deviationJson: deviationJson(report) } as DriftRow;
   const packed = DRIFT_EVENTS.pack(row);

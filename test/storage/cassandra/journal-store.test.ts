@@ -108,7 +108,7 @@ lost('reports an unknown outcome in time, because the write may have happened', 
   assert.is((await store.readHead(incarnation, 'serial'))?.next, 2);
 });
 
-lost('reports an unknown outcome too if the head cannot be read after a refusal', async () => {
+lost('reports an unknown outcome if the head cannot be read after a refused write', async () => {
   const { incarnation } = await begun(open);
   const { session } = await keyspaceOf();
   const refusing = cassandraJournalStore(withoutReads(session));

@@ -64,7 +64,7 @@ text('requires consecutive versions and terminated statements', () => {
   assert.throws(() => versionsIn('-- version 1\nCREATE A\n'), /does not end with a semicolon/);
 });
 
-text('can be run repeatedly on any version', () => {
+text('has only statements that can be repeated (IF NOT EXISTS)', () => {
   for (const { statements } of knownVersions()) {
     for (const statement of statements) assert.match(statement, /IF NOT EXISTS/);
   }
@@ -199,7 +199,7 @@ migration('rejects tables from before the first release, like a starting process
   assert.match(await messageOf(migrate(session, MIGRATION)), expected);
 });
 
-migration('rejects invalid keyspace names and numbers', async () => {
+migration('rejects invalid keyspace names, replication factors and data centers', async () => {
   await using session = await sessionIn(address, undefined);
   const simple = { kind: 'simple', factor: 1 } as const;
   for (const name of ['', 'Upper', 'a b', "a'", 'a'.repeat(49)]) {

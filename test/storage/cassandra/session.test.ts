@@ -151,7 +151,7 @@ broken('works again soon after the server is back', async () => {
   });
 });
 
-const definite = suite('a session whose server refuses');
+const definite = suite('a session whose server refuses a statement');
 
 definite('reports a wrong statement, a wrong type and a missing table', async () => {
   await inScene(async ({ session, seen }) => {
@@ -174,7 +174,7 @@ definite('reports a batch to several partitions as too large', async () => {
 
 const ends = suite('a session that is closed or was never open');
 
-ends('no longer answers', async () => {
+ends('fails every call after it was closed', async () => {
   await inScene(async ({ link }) => {
     const session = await sessionIn(link.address, undefined);
     await session[Symbol.asyncDispose]();

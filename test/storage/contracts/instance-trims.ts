@@ -61,7 +61,7 @@ async function assertRows(store: InstanceStore, history: number, drift: number):
 }
 
 function goingAway(trimming: Test, open: Open): void {
-  trimming('keeps the floor of a head with every field, or no floor', async () => {
+  trimming('stores the floor of a head with every field, with or without a state', async () => {
     const store = await open();
     for (const [index, state] of [undefined, packedState(headAt(7).model)].entries()) {
       const head = headAt(3 + index, { floor: floorAt(2, 1, { state }) });

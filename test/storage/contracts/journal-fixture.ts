@@ -7,7 +7,7 @@ import type { Append, Conditional, JournalStore } from '#storage/ports/journal';
 /** Store under contract test. */
 export type JournalSubject = {
   readonly name: string;
-  /** Opens the store under test: the same store or a new one. */
+  /** Opens the store under test. Every call may return the same store. */
   readonly open: () => Promise<JournalStore>;
   /** Number of random histories to test. */
   readonly runs: number;

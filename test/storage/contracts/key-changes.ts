@@ -75,7 +75,7 @@ function keeping(changes: Test, open: Open): void {
     assert.equal(await keys(), [key('1')]);
   });
 
-  changes('can change a key that this clock considers deleted, and append new keys', async () => {
+  changes('can change a key that a fast clock considers deleted, and append new keys', async () => {
     const { store, put, keys, clock } = await opened(open);
     const ending = { ...key('1'), expiresAtMs: clock.wallMs() + 1 };
     await put(ending);

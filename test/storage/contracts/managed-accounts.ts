@@ -65,7 +65,7 @@ function beginning(deletion: Test, open: Open): void {
     },
   );
 
-  deletion('revokes a key that this clock considers deleted', async () => {
+  deletion('revokes a key that a fast clock considers deleted', async () => {
     const clock = new ManualClock();
     const store = await open(clock);
     await store.create(ACCOUNT);

@@ -97,7 +97,7 @@ function copying(members: Test, open: Open): void {
 }
 
 function usingLinks(links: Test, open: Open): void {
-  links('of an unknown account are empty', async () => {
+  links('do not exist for an unknown account', async () => {
     const { store, accountId } = await account(open);
     assert.equal(await store.find(accountId), NO_PEOPLE);
   });
@@ -125,7 +125,7 @@ function usingLinks(links: Test, open: Open): void {
     assert.is((await faultIn(store.dropLink(accountId, 'old'))).code, 'not_found');
   });
 
-  links('replace each other for the same address, like set-up links', async () => {
+  links('replace an earlier link to the same address, and an earlier set-up link', async () => {
     const { store, accountId, invitation, setup, enter } = await account(open);
     await store.addLink(setup('s1'));
     await store.addLink(setup('s2'));

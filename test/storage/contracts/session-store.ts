@@ -42,7 +42,7 @@ export function sessionStoreContract(
     assert.equal(await store.find(session('1').userId, '1'), expected);
   });
 
-  sessions('stay ended despite a concurrent request', async () => {
+  sessions('stay ended if a late request updates their time', async () => {
     const { store, session, digestsNow } = await withSessions('1', '2', '3');
     await store.end(session('1').userId, ['1', '3', 'unknown']);
     await store.touch(session('1'), session('1').createdAtMs + 60_000);

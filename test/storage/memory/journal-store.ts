@@ -14,8 +14,8 @@ import {
 type Entry = JournalEntry & { readonly endDecidedAtMs: number | undefined };
 
 /**
- * In-memory JournalStore with all guarantees of the port, for simulations and tests. `clock` dates
- * the ends. Records are copied on input and output.
+ * In-memory JournalStore with all guarantees of the port, for simulations and tests. `clock` gives
+ * the date of each seal. Records are copied on input and output.
  */
 export function memoryJournalStore(clock: Pick<Clock, 'wallMs'>): JournalStore {
   const entries = new Map<string, Entry>();

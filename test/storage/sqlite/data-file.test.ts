@@ -38,9 +38,9 @@ function emptyFile(): string {
   return path;
 }
 
-const copied = suite('a backup of a file under continuous writes');
+const copied = suite('a backup');
 
-copied('ends, and holds the state of a single moment', async () => {
+copied('of a file under continuous writes ends, and has the state of a single moment', async () => {
   const path = files.path();
   await using file = openServedFile({ file: path, clock: systemClock });
   await putFacts(file, 10_000, LONG);
@@ -253,7 +253,7 @@ for (const [statement, named] of [
   ['ALTER TABLE billing ADD COLUMN a INTEGER', 'table billing'],
 ] as const) {
   // Report 15: `ctl restore` accepted a backup with an added trigger.
-  foreign(`is refused, and named (${named})`, async () => {
+  foreign(`is refused, and the refusal names the ${named}`, async () => {
     const backup = await closedFile(files, 3);
     const database = new DatabaseSync(backup);
     database.exec(statement);

@@ -79,7 +79,7 @@ expired('include answers after 25 hours, oldest first, however many', async () =
   assert.is(await countOf(database, 'answers'), 200);
 });
 
-expired('are found by an index anywhere in a table', async () => {
+expired('are found by an index, without a scan of the table', async () => {
   const database = files.open();
   for (const [table, column] of [
     ['heads', 'expires_at_ms'],

@@ -132,10 +132,10 @@ place('is not opened with the WAL of the file that it replaced', async () => {
   assert.equal(textsIn(path), ['other']);
 });
 
-const marked = suite('an open file');
+const marked = suite('the open mark of a file');
 
 // Report 28: the copy of an open file, without its WAL, began as an empty service.
-marked('is refused as a copy without its WAL, and the refusal names the next step', async () => {
+marked('refuses a copy without its WAL, and the refusal names the next step', async () => {
   const path = files.path();
   await using file = served(path);
   await putFacts(file, 3, 'kept');
@@ -154,25 +154,22 @@ marked('is refused as a copy without its WAL, and the refusal names the next ste
   await backup.place();
 });
 
-marked(
-  'is accepted as a copy with its WAL, even after a tool has checkpointed the WAL',
-  async () => {
-    const path = files.path();
-    await using file = served(path);
-    await putFacts(file, 3, 'kept');
-    for (const isLookedAt of [false, true]) {
-      const copy = copyOf(path, '', '-wal');
-      if (isLookedAt) {
-        await openFileOfTool({ file: copy, clock: systemClock })[Symbol.asyncDispose]();
-        assert.throws(() => readFileSync(`${copy}-wal`), /ENOENT/);
-      }
-      await served(copy)[Symbol.asyncDispose]();
-      assert.equal(textsIn(copy), ['kept']);
+marked('allows a copy with its WAL, even after a tool has checkpointed the WAL', async () => {
+  const path = files.path();
+  await using file = served(path);
+  await putFacts(file, 3, 'kept');
+  for (const isLookedAt of [false, true]) {
+    const copy = copyOf(path, '', '-wal');
+    if (isLookedAt) {
+      await openFileOfTool({ file: copy, clock: systemClock })[Symbol.asyncDispose]();
+      assert.throws(() => readFileSync(`${copy}-wal`), /ENOENT/);
     }
-  },
-);
+    await served(copy)[Symbol.asyncDispose]();
+    assert.equal(textsIn(copy), ['kept']);
+  }
+});
 
-marked('has no open mark after a clean close, in a backup and after a vacuum', async () => {
+marked('is absent after a clean close, in a backup and after a vacuum', async () => {
   const path = files.path();
   const backup = files.path();
   {
@@ -189,10 +186,10 @@ marked('has no open mark after a clean close, in a backup and after a vacuum', a
   }
 });
 
-const names = suite('a file with a second name');
+const names = suite('a file');
 
 // Report 6: two processes served one file by two names, and acknowledged data disappeared.
-names('is refused with a line that contains the other name', async () => {
+names('with two names is refused, and the refusal contains the other name', async () => {
   const path = await closedFile(files, 1);
   const other = files.path();
   linkSync(path, other);
@@ -212,7 +209,7 @@ const MOUNTS = `1 0 8:1 / / rw - ext4 /dev/sda1 rw
 4 2 8:2 / /srv/local rw - xfs /dev/sdb1 rw
 `;
 
-names('is refused if it is mounted as a single file', async () => {
+names('that is mounted as a single file is refused', async () => {
   const path = await closedFile(files, 1);
   const mounts = `${MOUNTS}5 1 8:1 /y.db ${path} rw - ext4 /dev/sda1 rw\n`;
   const message = await refusal(async () => assertOneName(path, mounts));
@@ -221,7 +218,7 @@ names('is refused if it is mounted as a single file', async () => {
 });
 
 // Report 30: network file systems were not recognised.
-names('is refused on a network file system, and accepted on a disk mounted below', async () => {
+names('on a network file system is refused, but not on a disk that is mounted below', async () => {
   const path = await closedFile(files, 1);
   const mounts = `${MOUNTS}5 1 0:7 / ${files.folder} rw - nfs4 server:/x rw\n`;
   assert.match(
@@ -252,9 +249,11 @@ damaged('is detected by the check at the start, with file, result code and next 
   assert.match(message, /\.db: SQLITE_CORRUPT: .*restore the newest backup/);
 });
 
-damaged('has a runbook entry for each SQLite result code', () => {
-  const runbook = readFileSync('docs/runbook.md', 'utf8');
-  for (const name of RESULT_NAMES) assert.match(runbook, `\`${name}\``);
+const runbook = suite('the runbook');
+
+runbook('explains each SQLite result code', () => {
+  const text = readFileSync('docs/runbook.md', 'utf8');
+  for (const name of RESULT_NAMES) assert.match(text, `\`${name}\``);
 });
 
-for (const each of [place, marked, names, damaged, files.closing()]) each.run();
+for (const each of [place, marked, names, damaged, runbook, files.closing()]) each.run();

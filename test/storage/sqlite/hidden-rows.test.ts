@@ -98,7 +98,7 @@ function damage(path: string, table: string, sql: string): void {
   database.close();
 }
 
-const hidden = suite('a row that cannot be found any more');
+const hidden = suite('a row that cannot be found');
 
 for (const { table, write, read, key } of CASES) {
   for (const [how, sql] of [
