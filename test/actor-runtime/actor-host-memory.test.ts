@@ -8,7 +8,7 @@ import { pass } from '#test/support/passing';
 import { refusalOf, turnOfEvents } from '#test/support/settled';
 import { hostOf, SlowJournal, TallyKind, tallyCall } from '#test/support/tally-actor';
 
-const memory = suite('when the host evicts and stores actors');
+const memory = suite('when the host loads, stores and evicts actors');
 
 memory('a dirty actor is stored after two minutes and not earlier', async () => {
   const clock = new ManualClock();

@@ -10,7 +10,7 @@ const WALL_MS = Date.UTC(2026, 0, 15, 12);
 /** Number of calls of a long-lived actor, which remembers at most 20 s of calls. */
 const CALLS = 100_000;
 
-/** Calls that another process restores from an actor's list. Its clock is `laterMs` ahead. */
+/** Calls that another process restores. The wall clock of that process is `laterMs` ahead. */
 function restored(known: RecentCalls, atMs: number, laterMs: number): RecentCalls {
   const list = known.list({ monotonicMs: atMs, wallMs: WALL_MS + atMs });
   const calls = new RecentCalls();

@@ -14,7 +14,7 @@ import { NO_OVERVIEW } from '#test/support/no-overview';
 const run = (adminUrl: string) =>
   ctl(['accounts', 'create', 'acme'], { adminUrl, adminTokenFile: adminTokenFile() });
 
-/** Server without the token. Records the requests of `ctl`, and answers with these headers. */
+/** Server without the token. Records all requests, and answers with the headers of `headersOf`. */
 async function impostor(headersOf: (request: IncomingMessage) => Record<string, string>) {
   const heard: string[] = [];
   const server = createServer(async (asked, response) => {
@@ -54,7 +54,7 @@ stranger('discards an answer with a forged proof', async () => {
   assert.match(err, /^ctl: the process at 127\.0\.0\.1:\d+ did not prove the token/);
 });
 
-/** Server without the token. Answers every request with this status and a forged result. */
+/** Server without the token. Answers with the status of `statusOf` and a forged result. */
 async function liar(statusOf: (request: IncomingMessage) => number) {
   const headers = { 'www-authenticate': challengeOf('of-the-impostor') };
   const data = { id: 'acct_0', name: 'acme', key: 'svc_sk_made_up' };

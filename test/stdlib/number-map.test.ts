@@ -26,7 +26,7 @@ const LEFT_BYTES_MAX = 4_000_000;
 /** Scattered keys with colliding slots. */
 const SCATTERED = Array.from({ length: 64 }, (_, n) => Math.imul(n + 1, 0x2545_f491) >>> 0);
 
-/** Number of keys with which searches far from the home slot would take minutes. */
+/** Number of keys that would take minutes if a search began far from the home slot of its key. */
 const CROWD = 100_000;
 
 const numbers = suite('the values of a NumberMap');

@@ -224,7 +224,7 @@ function anyValue(): fc.Arbitrary<unknown> {
   return fc.oneof(...numbers, fc.constantFrom(null, undefined, '1', [], {}, 2 ** 53));
 }
 
-/** Object at the end of a row. */
+/** Fields of the object at the end of a row, or no fields without such an object. */
 function additionIn(row: readonly unknown[]): Readonly<Record<string, unknown>> {
   const last = row.at(-1);
   return typeof last === 'object' && last !== null ? { ...last } : {};
@@ -237,7 +237,10 @@ function withoutAddition(row: readonly unknown[]): readonly unknown[] {
   return isAdded ? row.slice(0, -1) : row;
 }
 
-/** A row with one number replaced, inserted or removed, or truncated there. */
+/**
+ * A row with a change at one number. `how` 0 replaces the number, 1 inserts a value, 2 removes the
+ * number, and 3 truncates the row.
+ */
 function changedRow(whole: readonly unknown[], place: number, value: unknown, how: number) {
   const at = place % whole.length;
   const changed: unknown[] = [...whole];

@@ -30,7 +30,7 @@ import {
  */
 const BATCH_BYTES_MAX = 64 * 1_024;
 
-/** Rows in a head's format. */
+/** Rows of a chunk, in the form of a head's newest rows. */
 const newest = ([chunk]: readonly Chunk[]) => ({
   after: (chunk?.first ?? 1) - 1,
   rows: chunk?.rows ?? '',
@@ -261,7 +261,7 @@ function sameRows(found: readonly object[], expected: readonly object[]): boolea
   return isDeepStrictEqual(found, expected);
 }
 
-/** Texts in drift events. */
+/** Texts from drift events, whole and in parts. */
 function driftTexts(): string[] {
   readReport(createState({ modeStrengths: [0, 0, 0, 0, 0, 0, 0], energyLevel: 1 }), report);
   const json = deviationJson(report);

@@ -73,7 +73,7 @@ export function heldScene() {
 /** Bucket of an actor: the first letter of its id. */
 export const byLetter = (id: string): number => id.charCodeAt(0);
 
-/** Like `heldScene`, with one commit per id, a millisecond apart. */
+/** Like `heldScene`, with one actor for each id. The actors commit a millisecond apart. */
 export function batchScene(...ids: readonly string[]) {
   const scene = heldScene();
   scene.kind.bucketOf = byLetter;

@@ -66,7 +66,8 @@ export function newScene() {
     log.whenDurable(log.added).catch(() => undefined);
   };
   /**
-   * Adds `count` records in one turn of the event loop, with a caller that waits. Ends the turn.
+   * Adds `count` records with a waiting caller, and ends the turn of the event loop. Returns the
+   * offset of the last record.
    */
   const add = async (count: number, event: unknown = 1): Promise<number> => {
     for (let i = 0; i < count; i += 1) log.add(lineOf({ event }));

@@ -113,7 +113,7 @@ stall('no more records are accepted until the append is answered', async () => {
 
 const needed = suite('the low-water mark of the log');
 
-/** Low-water mark in the append of a record that is added a second later. */
+/** Adds a record a second later. Returns the low-water mark in its append. */
 async function neededAfter({ journal, clock, add }: ReturnType<typeof newScene>): Promise<number> {
   clock.advance(LOW_WATER_MARK_PERIOD_MS);
   await add(1);

@@ -55,7 +55,7 @@ async function trailUnderTest(change: Partial<AuditStore> = {}) {
   };
 }
 
-/** Replacement for `read` of a store. It returns the lines after `change`. */
+/** Replacement for `read` of a store, which applies `change` to every line. */
 function spoiled(store: () => AuditStore, change: (line: StoredAuditLine) => StoredAuditLine[]) {
   return {
     read: async (...args: Parameters<AuditStore['read']>) =>

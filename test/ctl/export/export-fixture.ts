@@ -185,7 +185,7 @@ export function changed(
   return closed(lines.slice(0, -1), JSON.parse(lines.at(-1) ?? ''));
 }
 
-/** Appends the last line, with the digest of all lines. */
+/** Appends the last line, with the digest of the lines before it. */
 export function closed(lines: readonly string[], end: object): string {
   const before = lines.map((line) => `${line}\n`).join('');
   const sha256 = createHash('sha256').update(before).digest('hex');

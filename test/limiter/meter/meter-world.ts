@@ -170,7 +170,7 @@ export class MeterSimulation {
     if (call !== undefined) this.#now.settle(call.callId, call.uses);
   }
 
-  /** The outcome is unknown to the caller. A correct meter keeps the reservation. */
+  /** Loses the outcome of a call. A correct meter keeps the reservation of the call. */
   #unknown(index: number): void {
     const call = this.#remove(index);
     if (call !== undefined && this.#flaw === 'refunds an unknown outcome') {
@@ -196,7 +196,7 @@ export class MeterSimulation {
     this.#now = this.#now.next(undefined, isUnknown);
   }
 
-  /** A meter that continues after a takeover. None of its appends becomes durable. */
+  /** Lets a meter grant calls after a takeover. None of its appends becomes durable. */
   #zombie(count: number): void {
     const zombie = this.#now;
     this.#crash(0);

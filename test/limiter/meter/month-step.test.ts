@@ -68,7 +68,7 @@ meter('starts no first month if the clock is wrong, and then grants nothing', ()
 
 const reset = suite('a meter that an operator may reset');
 
-/** A meter moved to 2036 by clocks that were trusted. */
+/** A meter whose wrong clock moved it to a month of 2036. The clock is in March 2026 again. */
 function poisoned() {
   const scene = usedInJanuary();
   scene.jumpTo(IN_2036_MS);

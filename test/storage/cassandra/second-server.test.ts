@@ -51,7 +51,7 @@ for (const [kind, isRepeated] of [
   );
 }
 
-/** Events observed for an answer with this execution info. */
+/** Operation and second-server reason that are observed for an answer with this execution info. */
 async function heardOf(info: Partial<types.ResultSet['info']>) {
   const heard: unknown[] = [];
   const client = Object.assign(

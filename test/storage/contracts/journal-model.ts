@@ -164,7 +164,7 @@ export class JournalModel {
     return slot;
   }
 
-  /** Low-water mark of the newest slot below a slot. */
+  /** Low-water mark of the newest appended slot below `slot`. */
   #markBefore(slot: number): number {
     const below = [...this.#sent.keys()].filter((sent) => sent < slot);
     return this.#sent.get(Math.max(...below))?.lowWaterMark ?? 0;

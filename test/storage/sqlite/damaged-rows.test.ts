@@ -39,6 +39,7 @@ const TIMES = { createdAtMs: 10, expiresAtMs: 20 };
 type Case = {
   readonly table: string;
   readonly columns: readonly string[];
+  /** Other tables that `write` fills. */
   readonly others?: readonly string[];
   readonly write: () => Promise<unknown>;
   readonly reads: readonly (() => Promise<unknown>)[];
@@ -162,7 +163,7 @@ function peopleCases(): Case[] {
   ];
 }
 
-/** Smallest damage of each kind of value. JSON stays valid. */
+/** SQL expression for a slightly damaged value, by column type. JSON stays valid. */
 const DAMAGED: Readonly<Record<string, (column: string) => string>> = {
   INTEGER: (column) => `coalesce(${column}, 0) + 1`,
   TEXT: (column) => `coalesce(${column}, '') || ' '`,

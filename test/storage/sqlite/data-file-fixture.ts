@@ -34,7 +34,7 @@ export async function closedFile(files: ScratchFiles, rows: number, text = LONG)
 /** Rows per transaction. Even a busy machine writes a transaction well before its deadline. */
 const ROWS_A_WRITE = 20_000;
 
-/** Inserts `rows` rows with `text` into the table. */
+/** Inserts `rows` rows with `text` into the table `FACTS`. */
 export async function putFacts(file: SqliteFile, rows: number, text: string): Promise<void> {
   for (let first = 0; first < rows; first += ROWS_A_WRITE) {
     const statements = Array.from({ length: Math.min(ROWS_A_WRITE, rows - first) }, (_, row) =>

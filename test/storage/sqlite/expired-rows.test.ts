@@ -104,7 +104,7 @@ async function countOf(database: SqliteFile, table: string): Promise<number> {
   return Number(row?.[0]);
 }
 
-/** Runs a statement that reads the numbers 1 to `count` from `numbers`. */
+/** Runs a statement that can read the numbers 1 to `count` from a table `numbers`. */
 async function insertMany(database: SqliteFile, count: number, insert: string): Promise<void> {
   const numbers = `WITH RECURSIVE numbers(n) AS
     (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})`;
