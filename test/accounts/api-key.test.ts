@@ -50,7 +50,7 @@ mistyped('is refused if any single character is replaced by another base62 digit
   }
 });
 
-mistyped('is refused after any single change to any key', () => {
+mistyped('is refused if any character of any key is replaced by any other character', () => {
   const unit = fc.string({ unit: 'binary', minLength: 1, maxLength: 1 });
   fc.assert(
     fc.property(anyKey, fc.nat(56), unit, (key, at, other) => {

@@ -209,7 +209,7 @@ late(
   },
 );
 
-const ahead = suite('the actors of a shard that are stored before a handoff');
+const ahead = suite('the actors of a shard before a handoff');
 
 ahead('are stored while they keep serving calls', async () => {
   const kind = new TallyKind();

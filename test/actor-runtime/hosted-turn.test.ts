@@ -28,7 +28,7 @@ reads('is sent from memory immediately under the read lease', async () => {
 });
 
 reads(
-  'waits for a new append without the read lease, even if it is a refusal or a replay',
+  'waits for a new append after the read lease has ended, even for a refusal or a replay',
   async () => {
     const { clock, journal, host } = await newScene();
     const kept = tallyCall({ add: 5 });

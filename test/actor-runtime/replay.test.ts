@@ -50,7 +50,7 @@ tail('leaves the actor clean if the head contains it completely', () => {
   assert.equal([noted, activation.offset, activation.version], [[], 0, 9]);
 });
 
-tail('makes its calls recognisable to retries', () => {
+tail('lets the actor recognise retries of its calls', () => {
   const { run, activation } = recovered(4, [recordOf({ version: 5, callId: 77, atMs: 500 })]);
   run();
   assert.is(activation.versionOfCall(77, NOW.monotonicMs), 5);

@@ -79,7 +79,7 @@ notes('is stored at a bounded rate, and drops uses beyond 10,000', async () => {
   assert.is(stored.find(({ digest }) => digest === '0')?.client, 'newest');
 });
 
-notes('drops uses while the store is down, and stores later uses', async () => {
+notes('does not retry uses that the store refused, and stores later uses', async () => {
   const scene = notesUnderTest();
   scene.answer = async () => {
     throw new Fault('service_unavailable', 'the store is down');

@@ -166,7 +166,7 @@ forged('no refusal names the forged owner after 3 s', async () => {
   assert.equal([refusal.reason, refusal.owner?.incarnation], ['not_owner', owner]);
 });
 
-forged('a failed call corrects the route, even if the owner table was unavailable', async () => {
+forged('a failed call corrects the route, even while the owner table is unavailable', async () => {
   const scene = await newScene();
   const { cluster, customer } = scene;
   cluster.isTableThere = false;

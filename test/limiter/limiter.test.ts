@@ -70,7 +70,7 @@ created('is admitted immediately', async () => {
   assert.equal(parseApiKey(key), { accountId: id });
 });
 
-const change = suite('when an administrator changes an account in use');
+const change = suite('when an administrator changes accounts');
 
 change('a revoked key is refused immediately, other keys continue, and counts remain', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 100));

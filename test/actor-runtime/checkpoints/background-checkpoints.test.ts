@@ -132,24 +132,21 @@ due('have all started after two minutes if all actors changed at the same time',
   assert.is(checkpointer.dirty.records, 0);
 });
 
-due(
-  'are not accelerated for staying actors when other actors are about to be evicted',
-  async () => {
-    const { clock, kind, checkpointer, actorOf, commit } = heldScene();
-    for (let i = 0; i < 238; i += 1) commit(actorOf(`a${i}`));
-    for (let i = 0; i < 3 * CHECKPOINTS_IN_FLIGHT_MAX; i += 1) {
-      const leaving = actorOf(`b${i}`);
-      commit(leaving);
-      checkpointer.storeSoon(leaving);
-    }
-    await turnOfEvents();
-    clock.advance(1_000);
-    for (const { end } of kind.held.splice(0)) end();
-    await pass(clock, 1, 1);
-    const stay = kind.held.filter(({ id }) => id.startsWith('a'));
-    assert.is(stay.length, 1);
-  },
-);
+due('start no earlier for staying actors when other actors are about to be evicted', async () => {
+  const { clock, kind, checkpointer, actorOf, commit } = heldScene();
+  for (let i = 0; i < 238; i += 1) commit(actorOf(`a${i}`));
+  for (let i = 0; i < 3 * CHECKPOINTS_IN_FLIGHT_MAX; i += 1) {
+    const leaving = actorOf(`b${i}`);
+    commit(leaving);
+    checkpointer.storeSoon(leaving);
+  }
+  await turnOfEvents();
+  clock.advance(1_000);
+  for (const { end } of kind.held.splice(0)) end();
+  await pass(clock, 1, 1);
+  const stay = kind.held.filter(({ id }) => id.startsWith('a'));
+  assert.is(stay.length, 1);
+});
 
 due('start as soon as a write slot is free for an actor that is about to be evicted', async () => {
   const { clock, kind, checkpointer, actorOf, commit } = heldScene();

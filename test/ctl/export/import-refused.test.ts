@@ -236,7 +236,7 @@ refused('if rows are missing, repeated or in another order', async () => {
 
 const taken = suite('an import is refused');
 
-taken('if the account exists already, with the same or other content', async () => {
+taken('if the account exists already, even with the same content', async () => {
   await using fresh = await target();
   assert.is((await importOf(fresh, written)).code, 0);
   const { code, err } = await importOf(fresh, written);

@@ -39,10 +39,13 @@ questions('stores its line without unknown fields from a later release', async (
   assert.not.match(line?.text ?? '', /later/);
 });
 
-questions('is refused as unknown, without effect, if it comes from a later release', async () => {
-  const { ask } = await askerUnderTest();
-  const fault = await faultIn(ask('of.later', {}));
-  assert.equal([fault.reason, fault.isOutcomeUnknown], ['upgrade_in_progress', false]);
-});
+questions(
+  'is refused with upgrade_in_progress, without effect, if only a later release knows it',
+  async () => {
+    const { ask } = await askerUnderTest();
+    const fault = await faultIn(ask('of.later', {}));
+    assert.equal([fault.reason, fault.isOutcomeUnknown], ['upgrade_in_progress', false]);
+  },
+);
 
 questions.run();

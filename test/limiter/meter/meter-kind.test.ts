@@ -127,7 +127,7 @@ asking('is answered immediately, without a durability dependency', async () => {
 
 const ages = suite('the ages at which accounts are read in the background');
 
-ages('are spread from 15 s to 25 s by the last letter of the account id', async () => {
+ages('are spread from 15 s to 25 s by the last character of the account id', async () => {
   const readAfterMs = async (id: string) => {
     const { kind, clock, turn, asked } = kindUnderTest();
     const { state } = await kind.activate(id);

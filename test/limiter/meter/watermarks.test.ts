@@ -104,7 +104,7 @@ ahead('does not hide an unexpected error while it is lowered', () => {
   assert.throws(() => meter.answer(settlement(1, 0), { ...turn(), commit: fail }), /a bug/);
 });
 
-ahead('charges no call that needs a raise while the journal is down', () => {
+ahead('that cannot be raised because the journal is down leaves the call uncharged', () => {
   const { meter, turn, admit, now } = meterUnderTest(custom(100, 100));
   for (let call = 1; call <= 11; call += 1) admit(call);
   const before = meter.usage(now());

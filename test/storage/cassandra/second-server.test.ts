@@ -26,7 +26,7 @@ function notingSession() {
   return { session: new CassandraSession(client, { clock: systemClock }), sent };
 }
 
-const slow = suite('a statement without an answer for a tenth of a second');
+const slow = suite('after a tenth of a second without an answer, a statement');
 
 for (const [kind, isRepeated] of [
   ['read', true],

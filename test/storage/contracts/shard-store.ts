@@ -113,7 +113,7 @@ function takingTurns(changing: Test, open: ShardSubject['open']): void {
     assert.equal(await store.read('engine', 5), row);
   });
 
-  changing('is refused without a row', async () => {
+  changing('is refused if the shard has no row', async () => {
     const store = await open();
     const belief = { shard: 9, owner: 'node-a', epoch: 1 };
     const refused = await store.change(changeOf(9, belief, 'node-b'));
