@@ -27,7 +27,7 @@ export type SentLoad = {
   readonly faults: readonly string[];
   readonly events: NonNullable<Summarized['circumstances']>;
   readonly usage: readonly ProcessUsage[];
-  /** Growth readings of a constant load; empty for other loads. */
+  /** Readings of resource usage under a constant load; empty for other loads. */
   readonly readings: readonly Reading[];
 };
 

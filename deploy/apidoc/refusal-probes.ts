@@ -19,7 +19,7 @@ type Probe = {
   readonly reply: Promise<ExampleReply>;
 };
 
-/** Sends an endpoint the requests that are refused without an instance. */
+/** Collects the refusals of an endpoint for which no instance has to exist. */
 export class Probes {
   readonly #service: ExampleService;
   readonly #keys: ProbeKeys;
@@ -34,7 +34,7 @@ export class Probes {
     this.#noEngine = service.broken({ engine: failing(new Error('a bug, for example')) });
   }
 
-  /** Answers of all refusals. Asserts that each answer has the documented status. */
+  /** Sends all refused requests. Returns the answers, and asserts the status of each answer. */
   async refusalsOf(endpoint: Endpoint): Promise<ExampleAnswer[]> {
     const answers: ExampleAnswer[] = [];
     const probes =

@@ -18,8 +18,8 @@ const ASK_EVERY_MS = 500;
 const ANSWER_MS_MAX = 1_000;
 
 /**
- * A process behind the balancer. Initially counts as ready: before its start, a process refuses
- * connections at once.
+ * A process behind the balancer. Counts as ready until its first probe: a process that has not
+ * started refuses connections at once.
  */
 type Target = { readonly port: number; readonly operatorsPort: number; isReady: boolean };
 

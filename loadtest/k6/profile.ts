@@ -29,7 +29,7 @@ export type Profile = {
   /** Maximum number of requests in flight, divided by the rate. Above, k6 drops iterations. */
   readonly patienceS: number;
   readonly phases: (perS: number, seconds: number) => Phase[];
-  /** Whether growth under this load is a failure; default false. */
+  /** Whether growing resource usage under this load is a failure. Default: false. */
   readonly isSteady?: boolean;
 };
 
@@ -190,7 +190,7 @@ export function phasesOf({ name, perS, seconds }: Demand): Phase[] {
   return PROFILES[name].phases(perS, seconds);
 }
 
-/** Whether the load is constant: growth is then a failure. */
+/** Whether the load is constant, so that growing resource usage is a failure. */
 export function isSteady({ name }: Demand): boolean {
   const profile: Profile = PROFILES[name];
   return profile.isSteady ?? false;

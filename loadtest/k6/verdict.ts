@@ -38,7 +38,7 @@ export type Verdict = {
   readonly voidBecause: readonly string[];
   readonly judgements: readonly Judgement[];
   readonly balances: readonly Balance[];
-  /** Growth under a long constant load. */
+  /** Trends of resource usage under a long constant load. */
   readonly slopes: readonly Slope[];
   /** Profile `breakpoint`: steps before the first failed step. */
   readonly held: readonly Phase[] | undefined;
@@ -50,13 +50,13 @@ export type Circumstances = {
   readonly faults?: readonly string[];
   /** Whether the run has its own accounts, so that no other client causes charges. */
   readonly hasOwnAccounts: boolean;
-  /** Growth readings of a constant load. */
+  /** Readings of resource usage under a constant load. */
   readonly readings?: readonly Reading[];
 };
 
 /** Minimum share of a phase's requests that k6 must send. */
 const SENT_MIN = 0.98;
-/** Number of requests that may be missing in addition. */
+/** Number of requests of a phase that may be missing in addition to the share `1 - SENT_MIN`. */
 const SENT_SLACK = 2;
 
 /** Judges a run. */

@@ -16,7 +16,7 @@ const JOURNAL_TABLE = /^(journal|journals|seals)-/;
 
 const BYTES_PER_MIB = 1_024 * 1_024;
 
-/** Growth readings, taken until disposed. */
+/** Readings of resource usage, taken periodically until disposed. */
 export type Readings = Disposable & { readonly all: readonly Reading[] };
 
 /**

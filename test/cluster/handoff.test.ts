@@ -88,7 +88,7 @@ giving('returns to this node at the next epoch when there is no other node', asy
   assert.equal(announced, []);
 });
 
-giving('is given again until its epoch has changed', async () => {
+giving('is given to the receiver again after each attempt without an answer', async () => {
   const { handoff, a, twists, asked, world } = await newScene();
   twists.push(
     async () => silence(),
@@ -103,7 +103,7 @@ giving('is given again until its epoch has changed', async () => {
 });
 
 giving(
-  'has been given if its row names the new owner after a change with unknown outcome',
+  'counts as given if its row names the receiver after a change with unknown outcome',
   async () => {
     const { handoff, a, twists, asked, world } = await newScene();
     twists.push(async (apply) => {

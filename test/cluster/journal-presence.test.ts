@@ -58,24 +58,27 @@ looked('is not a member without a journal, or with a sealed or different journal
   assert.is(found(), 0);
 });
 
-looked('is checked again after 10 s, or a second after a failed read', async () => {
-  const { clock, asked, look, answerWith } = newScene();
-  for (let second = 0; second < 30; second += 1) {
-    await look('none');
-    clock.advance(1_000);
-  }
-  assert.is(asked.length, 3);
-  answerWith(async () => {
-    throw new Error('no answer');
-  });
-  for (let second = 0; second < 10; second += 1) {
-    await look('other');
-    clock.advance(1_000);
-  }
-  assert.is(asked.length, 13);
-});
+looked(
+  'is checked again after 10 s without a journal, and a second after a failed read',
+  async () => {
+    const { clock, asked, look, answerWith } = newScene();
+    for (let second = 0; second < 30; second += 1) {
+      await look('none');
+      clock.advance(1_000);
+    }
+    assert.is(asked.length, 3);
+    answerWith(async () => {
+      throw new Error('no answer');
+    });
+    for (let second = 0; second < 10; second += 1) {
+      await look('other');
+      clock.advance(1_000);
+    }
+    assert.is(asked.length, 13);
+  },
+);
 
-looked('is one of at most sixteen concurrent checks, however many nodes appear', async () => {
+looked('shares at most sixteen concurrent checks with all other incarnations', async () => {
   const { asked, look, answerWith } = newScene();
   const { promise, resolve } = Promise.withResolvers<void>();
   answerWith(() => promise);
@@ -87,7 +90,7 @@ looked('is one of at most sixteen concurrent checks, however many nodes appear',
   assert.is(asked.length, 17);
 });
 
-looked('is not recorded when it was forgotten before the answer arrived', async () => {
+looked('does not become a member if it is forgotten before the answer arrives', async () => {
   const { heads, check, look, answerWith, found } = newScene();
   const { promise, resolve } = Promise.withResolvers<void>();
   answerWith(() => promise);

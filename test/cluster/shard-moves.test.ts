@@ -18,7 +18,7 @@ moved('is closed, then given, and not opened here again', async () => {
   assert.is(scene.moves.filter((reason) => reason === 'handed_off').length, SHARDS / 2);
 });
 
-moved('stays until views have agreed for 3 s', async () => {
+moved('stays open here until the views have agreed for 3 s', async () => {
   const scene = await newScene();
   await scene.live(4_000);
   await scene.join('a');
@@ -99,7 +99,7 @@ moved('returns at a new epoch when the receiver dies before it owns the shard', 
   assert.is((await scene.rowsNow()).get(shard), 'me-1@2');
 });
 
-moved('is opened once by the node in its row, whatever is announced', async () => {
+moved('is opened once by the node that its row names, despite repeated announcements', async () => {
   const scene = await newScene();
   await scene.joinAsOwner('a');
   await scene.live(3_500);

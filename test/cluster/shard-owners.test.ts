@@ -175,7 +175,8 @@ doubted('is trusted again after ten seconds', () => {
   assert.is(table.ownerOf(1)?.incarnation, 'a');
 });
 
-doubted('is treated like an owner that the stored table contradicts or lacks', () => {
+const checked = suite('an owner that is compared with the stored table');
+checked('is doubted if the table contradicts or lacks it, and not if the table confirms it', () => {
   const { clock, table } = newScene();
   for (const shard of [0, 1, 2]) table.learn(shard, owner('insider', UNBEATABLE));
   table.learn(3, owner('a', 5));
@@ -190,7 +191,7 @@ doubted('is treated like an owner that the stored table contradicts or lacks', (
   assert.not(table.learn(3, owner('zombie', 4)), 'an owner that the table confirms is not doubted');
 });
 
-doubted('is not doubted if it was heard after the table was read', () => {
+checked('is not doubted if it was heard after the table was read', () => {
   const { clock, table } = newScene();
   const askedMs = clock.monotonicMs();
   clock.advance(10);
@@ -231,4 +232,4 @@ closed('learns nothing from the bus and notifies no listener', () => {
   assert.equal([table.ownerOf(1), table.ownerOf(2), changes], [undefined, undefined, []]);
 });
 
-for (const each of [known, doubted, joined, closed]) each.run();
+for (const each of [known, doubted, checked, joined, closed]) each.run();

@@ -114,16 +114,19 @@ open('is given to its target if the throttle allows the move', () => {
   assert.equal(planOf({ ...held, hearsEnough: false }), []);
 });
 
-open('is counted together with the other moves of the same look', () => {
-  const planned: number[] = [];
-  const mayMove = (_shard: number, _node: string, _nowMs: number, moves = 0) => {
-    planned.push(moves);
-    return moves < 2;
-  };
-  const all = [0, 1, 2, 3].map((shard) => [shard, 1] as const);
-  const plan = planOf({ ring: ['a', 'a', 'a', 'a'], open: all, throttle: { mayMove } });
-  assert.equal([plan.length, planned], [2, [0, 1, 2, 2]]);
-});
+open(
+  'is given only if the throttle allows the move in addition to the moves planned before',
+  () => {
+    const planned: number[] = [];
+    const mayMove = (_shard: number, _node: string, _nowMs: number, moves = 0) => {
+      planned.push(moves);
+      return moves < 2;
+    };
+    const all = [0, 1, 2, 3].map((shard) => [shard, 1] as const);
+    const plan = planOf({ ring: ['a', 'a', 'a', 'a'], open: all, throttle: { mayMove } });
+    assert.equal([plan.length, planned], [2, [0, 1, 2, 2]]);
+  },
+);
 
 const leaving = suite('a node that leaves');
 

@@ -21,7 +21,7 @@ dead('are recovered, then claimed, then opened, within a second', async () => {
 for (const isHeard of [true, false]) {
   const what = isHeard
     ? 'immediately when all other owners are heard'
-    : 'only after the grace period otherwise';
+    : 'only after the grace period when an owner is not heard';
   dead(`are claimed by a node that has just started, ${what}`, async () => {
     const scene = await newScene();
     await scene.world.begin('lost');
@@ -61,7 +61,7 @@ dead('are recovered again after a failure, and not claimed in between', async ()
 });
 
 dead(
-  'are recovered once for a claim that timed out, and opened when its outcome is known',
+  'are recovered only once if a claim times out, and opened when its outcome is known',
   async () => {
     const scene = await newSceneOfOwner();
     scene.twists.set(3, [

@@ -20,7 +20,7 @@ import { startStandalone } from '#test/support/servers/service';
  * keys. Tests the local balancer, and the compose file's balancer if HAProxy is installed.
  */
 
-/** Unknown keys from one address in a minute, after which an edge looks up fewer of its keys. */
+/** Number of unknown keys per minute after which an edge looks up fewer keys of their address. */
 const REFUSALS_PER_MINUTE_MAX = 30;
 
 /** Maximum rounds to exhaust the look-ups of a second. */

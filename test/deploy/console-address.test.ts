@@ -102,10 +102,10 @@ for (const [name, open, variables] of [
   ['make cluster', localBalancer, {}],
   ['the compose file', composeBalancer, { SERVICE_TRUSTED_PROXIES: '127.0.0.1/32' }],
 ] as const) {
-  const suite = plainSuite(`a console behind the balancer of ${name}`);
+  const suite = plainSuite(`a service behind the balancer of ${name}`);
   const there = program === undefined && open === composeBalancer ? suite.skip : suite;
 
-  there('accepts requests only at the address in its links', async () => {
+  there('accepts console requests only at the address in its links', async () => {
     await behind(variables, open, async (scene) => {
       await entered(scene);
       const { data } = await scene.browser.expect(200, 'GET', '/me');
@@ -129,7 +129,7 @@ for (const [name, open, variables] of [
     });
   });
 
-  there('receives event streams without buffering', async () => {
+  there('sends event streams to callers without buffering', async () => {
     await behind(variables, open, async ({ run, api }) => {
       const authorization = `Bearer ${/svc_sk_\w+/.exec(run.stdout())?.[0]}`;
       const headers = { authorization, 'content-type': 'application/json' };

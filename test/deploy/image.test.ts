@@ -110,7 +110,7 @@ for (const [name, container] of containers) {
     assert.match(container.user ?? '', /^[1-9]\d*:[1-9]\d*$/);
   });
 
-  confined('writes only to its volumes and /tmp', () => {
+  confined('has a read-only root file system, unless it is in the list of exceptions', () => {
     assert.is(container.read_only, !may('writes below its root'));
   });
 

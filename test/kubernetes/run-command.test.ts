@@ -28,11 +28,12 @@ command('a missing program is reported by name', async () => {
   assert.match((error as Error).message, /no-such-program/);
 });
 
-command('CI has the tools of the secrets script', () => {
+const tools = suite('CI');
+tools('installs openssl, which make-secrets.sh runs', () => {
   const script = readFileSync('deploy/kubernetes/make-secrets.sh', 'utf8');
   const ci = readFileSync('.ci/run', 'utf8');
   assert.match(script, /\bopenssl rand\b/);
   assert.match(ci, /^command -v openssl >\/dev\/null \|\| missing\+=\(openssl\)$/m);
 });
 
-command.run();
+for (const each of [command, tools]) each.run();

@@ -39,7 +39,7 @@ const STORE_ARROWS: readonly Arrow[] = [
 
 const network = suite("the network of production's stores");
 
-network('denies all traffic of every pod by default', () => {
+network('denies all incoming traffic of every pod by default', () => {
   const [first] = policies;
   assert.equal(first?.spec, { podSelector: {}, policyTypes: ['Ingress'] });
 });

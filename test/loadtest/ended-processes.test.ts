@@ -106,34 +106,34 @@ async function sentLoad(name: ProfileName, { killed = '', awaited = '' }: Ends) 
   return { ...sent, pidOf };
 }
 
-const ended = suite('a cluster process that ends during a load');
+const ended = suite('a load on a cluster');
 
-ended('voids a soak run despite good figures, and appears in the report', async () => {
-  const { faults, pidOf } = await sentLoad('soak', { killed: 'engine2' });
-  const named = `engine2 (process ${pidOf('engine2')})`;
-  assert.equal(faults, [`${named} ended during the run`]);
-  const scope = usualScope('soak');
-  const metrics = goodFigures(scope);
-  const verdict = verdictOf(scope, metrics, { faults, hasOwnAccounts: true });
-  assert.is(verdict.outcome, 'void');
-  const text = textSummary({ scope, metrics, verdict });
-  assert.ok(text.includes(`**Void:** ${named} ended during the run.`), text);
-});
+ended(
+  'is void if a process ends, despite good figures, and the report names the process',
+  async () => {
+    const { faults, pidOf } = await sentLoad('soak', { killed: 'engine2' });
+    const named = `engine2 (process ${pidOf('engine2')})`;
+    assert.equal(faults, [`${named} ended during the run`]);
+    const scope = usualScope('soak');
+    const metrics = goodFigures(scope);
+    const verdict = verdictOf(scope, metrics, { faults, hasOwnAccounts: true });
+    assert.is(verdict.outcome, 'void');
+    const text = textSummary({ scope, metrics, verdict });
+    assert.ok(text.includes(`**Void:** ${named} ended during the run.`), text);
+  },
+);
 
-ended('appears in no report if no process ends', async () => {
+ended('has no fault if no process ends', async () => {
   assert.equal((await sentLoad('soak', {})).faults, []);
 });
 
-ended(
-  'is expected for the engine that `failover` kills, and is a fault for any other engine',
-  async () => {
-    const alone = await sentLoad('failover', { awaited: 'engine1' });
-    assert.equal(alone.faults, []);
-    const pid = alone.pidOf('engine1');
-    assert.match(alone.events.join(), new RegExp(`^Killed,engine1 \\(process ${pid}\\), `));
-    const both = await sentLoad('failover', { killed: 'engine3', awaited: 'engine1' });
-    assert.equal(both.faults, [`engine3 (process ${both.pidOf('engine3')}) ended during the run`]);
-  },
-);
+ended('tolerates the end of the engine that `failover` kills, but of no other engine', async () => {
+  const alone = await sentLoad('failover', { awaited: 'engine1' });
+  assert.equal(alone.faults, []);
+  const pid = alone.pidOf('engine1');
+  assert.match(alone.events.join(), new RegExp(`^Killed,engine1 \\(process ${pid}\\), `));
+  const both = await sentLoad('failover', { killed: 'engine3', awaited: 'engine1' });
+  assert.equal(both.faults, [`engine3 (process ${both.pidOf('engine3')}) ended during the run`]);
+});
 
 for (const group of [watched, ended]) group.run();

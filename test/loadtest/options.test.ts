@@ -98,7 +98,7 @@ fit('is refused in profile `limiter` if its rate does not exceed the plan', () =
   assert.is(fitToPlan({ ...wanted, perS: 6 }, PRO).demand.perS, 6);
 });
 
-fit('gets plans with half of its load for profile `limiter`', () => {
+fit('gets two plans that admit half of its load in profile `limiter`', () => {
   const plans = limiterPlans({ name: 'limiter', perS: 40, seconds: 130 });
   assert.equal(plans, { requestsPerMinute: 600, cyclesPerMonth: 1_300 });
   const short = limiterPlans({ name: 'limiter', perS: 40, seconds: 10 });

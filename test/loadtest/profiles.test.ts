@@ -98,7 +98,7 @@ mix('contains only valid observations', () => {
   }
 });
 
-mix('has as many requests in a ramp as at its mean rate', () => {
+profiles('has as many requests in a ramp as at the mean rate of the ramp', () => {
   const ramp = { name: 'a', fromPerS: 0, toPerS: 10, seconds: 6, isJudged: false };
   assert.is(requestsOf(ramp), 30);
 });

@@ -17,7 +17,7 @@ const FETCH_MS_MAX = 300_000;
 export type GoModule = {
   readonly path: string;
   readonly version: string;
-  /** Published version of the modules in these folders; undefined without such folders. */
+  /** Published version of the modules that go.mod replaces by folders; undefined for none. */
   readonly besideVersion: string | undefined;
   /** Go version in go.mod. */
   readonly go: string;

@@ -87,7 +87,7 @@ function newScene(servers?: (trueMs: number) => Promise<number[]>) {
 
 const watched = suite('a process that compares its clock');
 
-watched('is unsure alone, with only its own messages, and with one other process', () => {
+watched('is unsure until it receives messages of two other processes', () => {
   const { watch, live } = newScene();
   assert.is(watch.verdict, 'unsure');
   live(5, 'self', 'a');
@@ -112,7 +112,7 @@ watched('detects its own clock step immediately, steps aside after 3 s, and reco
   assert.match(notices[0] ?? '', /differs from the other nodes.* aheadSeconds=3600$/);
 });
 
-watched('stays wrong and aside when the others fall silent or restart', () => {
+watched('stays deviating and aside when the other processes fall silent or restart', () => {
   const { watch, step, live } = newScene();
   live(2, 'a', 'b');
   step(-HOUR_MS);
@@ -129,7 +129,7 @@ watched('stays wrong and aside when the others fall silent or restart', () => {
 });
 
 watched(
-  'is unsure, no longer wrong, when its clock is corrected while no other process is left',
+  'is unsure instead of deviating if its clock is corrected while no other process is left',
   () => {
     const { watch, step, live } = newScene();
     live(2, 'a', 'b');
@@ -142,7 +142,7 @@ watched(
   },
 );
 
-watched('does not find its clock wrong because of messages that waited during a pause', () => {
+watched('does not become deviating because of messages that waited during a pause', () => {
   const { clock, watch, notices, live, hear } = newScene();
   live(3, 'a', 'b');
   const sentBeforeMs = clock.wallMs();
@@ -157,7 +157,7 @@ watched('does not find its clock wrong because of messages that waited during a 
   assert.equal([watch.verdict, notices], ['agreed', []]);
 });
 
-watched('stays wrong after a pause if it was wrong before', () => {
+watched('stays deviating after a pause if it was deviating before', () => {
   const { clock, watch, step, live } = newScene();
   live(2, 'a', 'b');
   step(HOUR_MS);
@@ -169,7 +169,7 @@ watched('stays wrong after a pause if it was wrong before', () => {
 
 const started = suite('a process that starts with a wrong clock');
 
-started('is found wrong by the messages that its bus drops, and steps aside immediately', () => {
+started('is deviating because of messages that its bus drops, and steps aside immediately', () => {
   const { watch, notices, step, liveAmong } = newScene();
   step(20 * 24 * HOUR_MS);
   liveAmong('strangers', 1, 'a');
@@ -202,7 +202,7 @@ const showing =
   async (trueMs: number) =>
     offMs.map((off) => trueMs + off);
 
-few('is right when most servers agree with it, alone or with one other process', async () => {
+few('agrees when most servers confirm its clock, alone or with one other process', async () => {
   const { watch, live } = newScene(showing(0, 59_000, HOUR_MS));
   assert.is(watch.verdict, 'unsure', 'no server has answered yet');
   await turnOfEvents();
@@ -221,16 +221,19 @@ few('is unsure when half of the servers contradict it, or the other process does
   assert.is(other.watch.verdict, 'unsure');
 });
 
-few('is unsure after its own clock step, and never found wrong by servers alone', async () => {
-  const { watch, step, live } = newScene(showing(0));
-  await turnOfEvents();
-  step(HOUR_MS);
-  for (let second = 0; second < 60; second += 1) {
-    live(1, 'a');
+few(
+  'is unsure after its own clock step, and never deviating because of servers alone',
+  async () => {
+    const { watch, step, live } = newScene(showing(0));
     await turnOfEvents();
-    assert.equal([watch.verdict, watch.isAside], ['unsure', false]);
-  }
-});
+    step(HOUR_MS);
+    for (let second = 0; second < 60; second += 1) {
+      live(1, 'a');
+      await turnOfEvents();
+      assert.equal([watch.verdict, watch.isAside], ['unsure', false]);
+    }
+  },
+);
 
 few('is unsure half a minute after the last answer', async () => {
   let isThere = true;
@@ -260,16 +263,19 @@ few('does not trust an answer that took 10 s', async () => {
   assert.is(watch.verdict, 'unsure');
 });
 
-few('queries every 10 s, and not while it receives messages of two others', async () => {
-  const { asked, live } = newScene(showing(0));
-  await turnOfEvents();
-  live(60, 'a');
-  assert.is(asked(), 7);
-  live(60, 'a', 'b');
-  assert.is(asked(), 7);
-});
+few(
+  'queries the servers every 10 s, except while it receives messages of two other processes',
+  async () => {
+    const { asked, live } = newScene(showing(0));
+    await turnOfEvents();
+    live(60, 'a');
+    assert.is(asked(), 7);
+    live(60, 'a', 'b');
+    assert.is(asked(), 7);
+  },
+);
 
-few('is found right by servers after the processes that found it wrong fall silent', async () => {
+few('agrees with its servers after the processes that contradicted it fall silent', async () => {
   const { clock, watch, live, hear } = newScene(showing(0));
   live(2, 'a', 'b');
   // A process that has the secret sends as two senders, whose clocks then step.

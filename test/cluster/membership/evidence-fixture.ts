@@ -54,7 +54,10 @@ export class EvidenceScene {
     return verdicts(this.evidence, this.nowMs).find(({ owner }) => owner === `${node}-1`);
   }
 
-  /** Examines an owner with these probe results. Returns the first verdict without a result. */
+  /**
+   * Examines an owner. Each probe gets the next of these results. Returns the verdict that follows
+   * the last result; undefined if the examination ends.
+   */
   examine(node: string, head: HeadFound, ...probes: readonly Found[]): Verdict | undefined {
     const owner = `${node}-1`;
     let verdict = this.first(node);

@@ -36,7 +36,7 @@ due('starts for another node when it is silent for 1.5 s', () => {
   assert.is(scene.first(NOT_WATCHED)?.kind, 'readHead');
 });
 
-due('starts for a suspected node, for 3 s', () => {
+due('starts for a suspected node until 3 s after the suspicion', () => {
   const scene = new EvidenceScene(MANY);
   assert.ok(scene.evidence.suspect(`${NOT_WATCHED}-1`, scene.nowMs));
   assert.not(scene.evidence.suspect('no-owner', scene.nowMs));
@@ -46,7 +46,7 @@ due('starts for a suspected node, for 3 s', () => {
   assert.is(scene.first(NOT_WATCHED), undefined);
 });
 
-due('starts for another node only after 1.5 s of watching', () => {
+due('starts for a silent node only 1.5 s after that node has become an owner', () => {
   const scene = new EvidenceScene(MANY);
   scene.evidence.watch(new Set(), scene.nowMs);
   scene.pass(
@@ -126,7 +126,7 @@ function aimAt(scene: EvidenceScene): ProbeAim | undefined {
   return verdict?.kind === 'probe' ? verdict.aim : undefined;
 }
 
-dead('is another incarnation at the address, for which probes ask after 1.25 s of silence', () => {
+dead('is the answer of another incarnation, which probes request after 1.25 s of silence', () => {
   const scene = new EvidenceScene(['a']);
   scene.nowMs += 1_249;
   assert.is(aimAt(scene), 'listener');

@@ -35,7 +35,7 @@ stalled('is sealed after 5 s, although its heartbeats arrive and it listens', ()
   assert.equal(stall(scene, 'a', 1), seal);
 });
 
-stalled('is not sealed when its journal has grown meanwhile', () => {
+stalled('is not sealed before 5 s have passed since the last growth', () => {
   const scene = new EvidenceScene();
   stall(scene, 'a', STALLED_S - 1);
   scene.pass(1, ['a', 'b', 'c']);
@@ -43,7 +43,7 @@ stalled('is not sealed when its journal has grown meanwhile', () => {
   assert.is(stall(scene, 'a', STALLED_S - 1), undefined);
 });
 
-stalled('is not sealed when this node was slow itself', () => {
+stalled('is not sealed before 5 s have passed since this node was slow itself', () => {
   const scene = new EvidenceScene();
   stall(scene, 'a', STALLED_S - 1);
   scene.evidence.progress.look(1_000, scene.nowMs);
@@ -84,7 +84,7 @@ stalled('gets the full 5 s again when it owns shards again', () => {
   assert.is(stall(scene, 'a', STALLED_S - 1), undefined);
 });
 
-const unreachable = suite('an owner that is silent and unreachable');
+const unreachable = suite('an owner that is silent');
 
 /** Verdict about `a`, whose journal grows, after a silence of `seconds`. */
 function silence(scene: EvidenceScene, seconds: number, heard = ['b', 'c']): Verdict | undefined {
@@ -95,7 +95,7 @@ function silence(scene: EvidenceScene, seconds: number, heard = ['b', 'c']): Ver
   return scene.examine('a', headOf('a'), 'silent');
 }
 
-unreachable('is sealed after 15 s', () => {
+unreachable('is sealed after 15 s if it is unreachable', () => {
   const scene = new EvidenceScene();
   assert.is(silence(scene, UNREACHABLE_S - 1), undefined);
   assert.equal(silence(scene, 1), { kind: 'seal', owner: 'a-1', reason: 'unreachable' });
@@ -107,14 +107,14 @@ unreachable('is not sealed when no more than half of the owners are heard', () =
   assert.is(reasonOf(silence(scene, 1, ['b', 'c'])), 'unreachable');
 });
 
-unreachable('is not sealed when it can be reached', () => {
+unreachable('is not sealed if it can be reached', () => {
   const scene = new EvidenceScene();
   silence(scene, UNREACHABLE_S);
   assert.is(scene.examine('a', headOf('a'), 'listening'), undefined);
   assert.is(scene.examine('a', headOf('a'), 'refused', 'listening'), undefined);
 });
 
-unreachable('is sealed behind a proxy that refuses its connections', () => {
+unreachable('is sealed after 15 s if a proxy refuses the connections to it', () => {
   const scene = new EvidenceScene(undefined, { isDirect: false });
   silence(scene, UNREACHABLE_S);
   assert.is(reasonOf(scene.examine('a', headOf('a'), 'refused')), 'unreachable');

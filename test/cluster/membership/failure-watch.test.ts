@@ -49,23 +49,26 @@ alive('is not sealed when one connect is refused and the next succeeds', async (
   assert.equal(world.seals, []);
 });
 
-const dead = suite('an owner whose address refuses twice');
+const dead = suite('a dead owner');
 
-dead('is sealed within a second and may be taken over immediately', async () => {
-  const { live, world, growing, talking, detector, reasons, sealed, members, isSealed } =
-    await newScene();
-  world.found.delete('a:1');
-  for (const set of [growing, talking]) set.delete('a');
-  await live(1);
-  assert.ok(await isSealed('a'));
-  assert.equal(reasons, ['dead']);
-  assert.ok(detector.isSealed('a-1'));
-  assert.ok(detector.openableMs('a-1') <= world.clock.monotonicMs());
-  assert.ok(sealed.length > 0);
-  assert.not(members.known().some(({ incarnation }) => incarnation === 'a-1'));
-});
+dead(
+  'whose address refuses twice is sealed within a second, and may be taken over immediately',
+  async () => {
+    const { live, world, growing, talking, detector, reasons, sealed, members, isSealed } =
+      await newScene();
+    world.found.delete('a:1');
+    for (const set of [growing, talking]) set.delete('a');
+    await live(1);
+    assert.ok(await isSealed('a'));
+    assert.equal(reasons, ['dead']);
+    assert.ok(detector.isSealed('a-1'));
+    assert.ok(detector.openableMs('a-1') <= world.clock.monotonicMs());
+    assert.ok(sealed.length > 0);
+    assert.not(members.known().some(({ incarnation }) => incarnation === 'a-1'));
+  },
+);
 
-dead('is dead too when another process answers at its address', async () => {
+dead('is sealed when another process answers at its address', async () => {
   const { live, world, growing, talking, reasons, isSealed } = await newScene();
   world.found.set('a:1', { kind: 'answered', incarnation: 'a-2' });
   for (const set of [growing, talking]) set.delete('a');
@@ -78,7 +81,7 @@ dead('is dead too when another process answers at its address', async () => {
 });
 
 dead(
-  'is dead too at this node’s own address, because this node has one incarnation at a time',
+  'is sealed if its address is this node’s own, because a node has one incarnation at a time',
   async () => {
     const { world, detector, live, reasons, isSealed } = await newScene();
     await world.stored.begin('before', 'me:1');
@@ -142,7 +145,7 @@ known(
   },
 );
 
-known('is examined for only a few seconds if the suspicion was wrong', async () => {
+alive('is examined for only a few seconds after a wrong suspicion', async () => {
   const node = oneOfMany(false);
   const { world, live } = await newScene(MANY);
   await live(5);

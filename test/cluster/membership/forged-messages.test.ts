@@ -154,19 +154,22 @@ speaking(
   },
 );
 
-speaking('cannot prevent a process from beginning its next incarnation', async () => {
-  const { watch, start, live } = newScene();
-  const edge = watch();
-  const first = await start('a');
-  await live(1);
-  first.members[Symbol.dispose]();
-  const second = await start('a', first.bus);
-  await live(1);
-  assert.equal(
-    edge.present().map(({ incarnation }) => incarnation),
-    [second.incarnation],
-  );
-});
+speaking(
+  'is not confused with a process that begins its next incarnation on the same bus',
+  async () => {
+    const { watch, start, live } = newScene();
+    const edge = watch();
+    const first = await start('a');
+    await live(1);
+    first.members[Symbol.dispose]();
+    const second = await start('a', first.bus);
+    await live(1);
+    assert.equal(
+      edge.present().map(({ incarnation }) => incarnation),
+      [second.incarnation],
+    );
+  },
+);
 
 const inventing = suite('a process with the secret that invents a node');
 
@@ -193,7 +196,7 @@ for (const isLeaving of [false, true]) {
   });
 }
 
-inventing('does not become a member', async () => {
+inventing('adds no member to the cluster', async () => {
   const scene = newScene();
   const a = await scene.start('a');
   await scene.live(2);
@@ -202,7 +205,7 @@ inventing('does not become a member', async () => {
 });
 
 inventing(
-  'does not exclude the real node, even if the store was unavailable when that node joined',
+  'does not exclude a real node of that name, even if that node joins during a store outage',
   async () => {
     const scene = newScene();
     const a = await scene.start('a');

@@ -50,7 +50,7 @@ roll('lists edges and consoles, in order', () => {
   assert.equal([release, startedAtMs], ['1.1.0', 7]);
 });
 
-roll('has no answer of a process that has ended', () => {
+roll('lists no process that ended before its answer', () => {
   const { clock, answer, call } = newScene();
   const ended = answer('edge', 'e1');
   using asked = call();
