@@ -36,7 +36,7 @@ lost('a later replay is marked, because it may be the result of that attempt', a
   assert.is((await ask(cluster)).isPerhapsOwn, undefined, 'no other answer is marked');
 });
 
-lost('the deadline leaves the outcome unknown', async () => {
+lost('a call that ends at its deadline has an unknown outcome', async () => {
   const cluster = clusterUnderTest();
   forgetful(cluster, () => {
     throw passing('engine_unavailable');
@@ -106,25 +106,23 @@ unreachable('a call over a connection that breaks immediately is retried with pa
   assert.ok((await faultOf(call)).isOutcomeUnknown);
 });
 
-unreachable(
-  'a call to one address waits for its connection, but not beyond its deadline',
-  async () => {
-    const cluster = clusterUnderTest({ isOpen: false });
-    const { engines, peers, routed, clock } = cluster;
-    engines.set('a', () => plainAnswer('from a'));
-    const deadlineAtMs = clock.wallMs() + 300;
-    const call = routed.askAt('a', callOf(clock, { deadlineAtMs }));
-    const late = routed.askAt('b', callOf(clock, { deadlineAtMs }));
-    await turnOfEvents();
-    peers.get('a')?.open();
-    assert.is(await bodyOf(call), 'from a');
-    assert.is(await stateOf(late), 'pending');
-    await cluster.pass(300);
-    assert.is((await faultOf(late)).reason, 'engine_unavailable');
-  },
-);
+const addressed = suite('a call to one address');
+addressed('waits for its connection, but not beyond its deadline', async () => {
+  const cluster = clusterUnderTest({ isOpen: false });
+  const { engines, peers, routed, clock } = cluster;
+  engines.set('a', () => plainAnswer('from a'));
+  const deadlineAtMs = clock.wallMs() + 300;
+  const call = routed.askAt('a', callOf(clock, { deadlineAtMs }));
+  const late = routed.askAt('b', callOf(clock, { deadlineAtMs }));
+  await turnOfEvents();
+  peers.get('a')?.open();
+  assert.is(await bodyOf(call), 'from a');
+  assert.is(await stateOf(late), 'pending');
+  await cluster.pass(300);
+  assert.is((await faultOf(late)).reason, 'engine_unavailable');
+});
 
-unreachable('a call to one address is sent once', async () => {
+addressed('is not sent again after a refusal', async () => {
   const cluster = clusterUnderTest();
   cluster.engines.set('a', () => {
     throw passing('not_owner');
@@ -134,4 +132,4 @@ unreachable('a call to one address is sent once', async () => {
   assert.is(sent.length, 1);
 });
 
-for (const group of [lost, unreachable]) group.run();
+for (const group of [lost, unreachable, addressed]) group.run();

@@ -155,7 +155,7 @@ moved('two engines that name each other are called with pauses', async () => {
   assert.ok(sent.length < 100, `${sent.length} attempts`);
 });
 
-moved('pauses grow from 20 ms to 250 ms', async () => {
+moved('the pauses between attempts grow from 20 ms to 250 ms', async () => {
   const cluster = clusterUnderTest();
   const { owners, engines, sent } = cluster;
   owners.learn(0, ownerAt('a'));

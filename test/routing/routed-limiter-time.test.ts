@@ -81,7 +81,7 @@ late('the time-out is configurable', async () => {
   assert.equal(readingOf(await faultOf(call)), GIVEN_UP);
 });
 
-late('every further attempt has the remaining time', async () => {
+late('every further attempt gets the remaining time as its time-out', async () => {
   const cluster = limitersUnderTest();
   const { owners, limiters, clock, sent } = cluster;
   owners.learn(0, ownerAt('a'));

@@ -14,26 +14,29 @@ const idOf = (node: Awaited<ReturnType<TallyCluster['join']>>) => node.current?.
 
 const features = suite('a feature of nodes');
 
-features('is everywhere ten minutes after the last heartbeat without the feature', async () => {
-  const cluster = new TallyCluster();
-  await cluster.join('a', { features: ['model 1.1'] });
-  const isEverywhere = () => cluster.contexts.get('a:1')?.isEverywhere('model 1.1');
-  assert.is(isEverywhere(), true);
-  await cluster.join('b', { features: ['model 1.1', 'another'] });
-  await cluster.join('c');
-  await cluster.live(2_000);
-  assert.is(isEverywhere(), false);
-  // A crashed node may come back with its old release.
-  cluster.kill('c');
-  await cluster.live(598_000);
-  assert.is(isEverywhere(), false);
-  await cluster.live(4_000);
-  assert.is(isEverywhere(), true);
-});
+features(
+  'counts as present on every node ten minutes after the last heartbeat without it',
+  async () => {
+    const cluster = new TallyCluster();
+    await cluster.join('a', { features: ['model 1.1'] });
+    const isEverywhere = () => cluster.contexts.get('a:1')?.isEverywhere('model 1.1');
+    assert.is(isEverywhere(), true);
+    await cluster.join('b', { features: ['model 1.1', 'another'] });
+    await cluster.join('c');
+    await cluster.live(2_000);
+    assert.is(isEverywhere(), false);
+    // A crashed node may come back with its old release.
+    cluster.kill('c');
+    await cluster.live(598_000);
+    assert.is(isEverywhere(), false);
+    await cluster.live(4_000);
+    assert.is(isEverywhere(), true);
+  },
+);
 
 const birth = suite('the journal of a node’s incarnation');
 
-birth('has begun before the node sends a heartbeat', async () => {
+birth('has begun before the node has joined', async () => {
   const cluster = new TallyCluster();
   const { promise, resolve } = Promise.withResolvers<void>();
   cluster.journals = {
@@ -112,34 +115,32 @@ sealed('fails deferred answers with unknown outcome and serves no more shards', 
   assert.is(node.current, undefined);
 });
 
-sealed(
-  'fails deferred answers after the shard table names another owner, even if an append hangs',
-  async () => {
-    const cluster = new TallyCluster();
-    const { promise, resolve } = Promise.withResolvers<void>();
-    let isHeld = false;
-    cluster.journals = {
-      ...cluster.stored,
-      append: async (append) => {
-        if (isHeld) await promise;
-        return await cluster.stored.append(append);
-      },
-    };
-    const node = await cluster.join('a');
-    await cluster.live(3_000);
-    await cluster.add(node, 'x');
-    isHeld = true;
-    const held = refusalOf(() => cluster.add(node, 'x'));
-    for (const from of await cluster.shards.load('engine', 8)) {
-      await cluster.shards.change({ service: 'engine', shard: from.shard, from, owner: 'thief' });
-    }
-    await cluster.live(1_500);
-    assert.equal(await stateOf(held.then(({ message }) => message)), {
-      value: 'this node has stopped committing',
-    });
-    resolve();
-  },
-);
+const lost = suite('a node whose shards belong to another owner in the shard table');
+lost('fails deferred answers, even if an append hangs', async () => {
+  const cluster = new TallyCluster();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let isHeld = false;
+  cluster.journals = {
+    ...cluster.stored,
+    append: async (append) => {
+      if (isHeld) await promise;
+      return await cluster.stored.append(append);
+    },
+  };
+  const node = await cluster.join('a');
+  await cluster.live(3_000);
+  await cluster.add(node, 'x');
+  isHeld = true;
+  const held = refusalOf(() => cluster.add(node, 'x'));
+  for (const from of await cluster.shards.load('engine', 8)) {
+    await cluster.shards.change({ service: 'engine', shard: from.shard, from, owner: 'thief' });
+  }
+  await cluster.live(1_500);
+  assert.equal(await stateOf(held.then(({ message }) => message)), {
+    value: 'this node has stopped committing',
+  });
+  resolve();
+});
 
 sealed('rejoins after 1, 2, 4 s, as another incarnation', async () => {
   const cluster = new TallyCluster();
@@ -207,4 +208,4 @@ leaving('gives its actors to other nodes, with their remembered calls', async ()
   assert.equal(cluster.bugs, []);
 });
 
-for (const suite of [features, birth, sealed, leaving]) suite.run();
+for (const suite of [features, birth, sealed, lost, leaving]) suite.run();

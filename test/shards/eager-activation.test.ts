@@ -21,19 +21,25 @@ eager('activates a bounded number of actors at a time over all shards', async ()
   assert.is(host.steps.length, 60);
 });
 
-eager('continues only when another shard opens, after all actors are activated', async () => {
-  const { shards, clock, host } = await newScene([...recordsOf('a', [1]), ...recordsOf('bb', [1])]);
-  await shards.recoverTail('dead', [
-    { shard: 1, epoch: 2 },
-    { shard: 2, epoch: 2 },
-  ]);
-  shards.openShard({ shard: 1, epoch: 2 });
-  await pass(clock, 2 * EAGER_DELAY_MS, 10);
-  assert.equal(host.steps, ['activate a']);
-  shards.openShard({ shard: 2, epoch: 2 });
-  await pass(clock, 2 * EAGER_DELAY_MS, 10);
-  assert.equal(host.steps, ['activate a', 'activate bb']);
-});
+eager(
+  'starts again only when another shard opens, after all its actors are activated',
+  async () => {
+    const { shards, clock, host } = await newScene([
+      ...recordsOf('a', [1]),
+      ...recordsOf('bb', [1]),
+    ]);
+    await shards.recoverTail('dead', [
+      { shard: 1, epoch: 2 },
+      { shard: 2, epoch: 2 },
+    ]);
+    shards.openShard({ shard: 1, epoch: 2 });
+    await pass(clock, 2 * EAGER_DELAY_MS, 10);
+    assert.equal(host.steps, ['activate a']);
+    shards.openShard({ shard: 2, epoch: 2 });
+    await pass(clock, 2 * EAGER_DELAY_MS, 10);
+    assert.equal(host.steps, ['activate a', 'activate bb']);
+  },
+);
 
 eager(
   'activates actors without calls gradually, and then advances the low-water mark',

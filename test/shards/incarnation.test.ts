@@ -206,7 +206,7 @@ drained('announces immediately that it leaves', async () => {
   assert.equal([said?.incarnation, said?.isLeaving], [first.present.id, true]);
 });
 
-drained('soon has given all shards to the other nodes, and receives no shard again', async () => {
+drained('gives all shards to the other nodes, and receives no shard again', async () => {
   const { cluster, first, second } = await pair();
   first.drain();
   await cluster.live(LEAVE_SPREAD_MS + 500);

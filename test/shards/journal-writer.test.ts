@@ -115,7 +115,7 @@ sealed('acknowledges none of the slots in flight', async () => {
   assert.is(fences.length, 1);
 });
 
-const unknown = suite('a journal writer whose write has no answer');
+const unknown = suite('a journal writer whose store does not answer');
 
 unknown('repeats the write, after a pause, until it has an answer', async () => {
   const { writer, twists, appends, clock, headNow } = await newScene();
@@ -212,9 +212,9 @@ refused('is fenced', async () => {
   assert.equal([fences.length, appends.length], [1, 1]);
 });
 
-const slow = suite('the longest append of a journal writer');
+const slow = suite('the append times of a journal writer');
 
-slow('is reported with its records, in seconds', async () => {
+slow('are reported for each append, in seconds', async () => {
   const { writer, twists, clock, tookS } = await newScene();
   clock.advance(5_000);
   twists.push(async (apply) => {
@@ -225,7 +225,7 @@ slow('is reported with its records, in seconds', async () => {
   assert.equal(tookS, [0.5]);
 });
 
-slow('counts appends in flight and ended appends, and is reset by a read', async () => {
+slow('include the longest append, in flight or ended, since the previous read', async () => {
   const { writer, twists, clock } = await newScene();
   assert.is(writer.takeSlowestMs(), 0);
   const held = Promise.withResolvers<void>();
@@ -243,7 +243,7 @@ slow('counts appends in flight and ended appends, and is reset by a read', async
   assert.is(writer.takeSlowestMs(), 0);
 });
 
-slow('is infinite when an attempt had no answer', async () => {
+slow('are infinite after an attempt without an answer', async () => {
   const { writer, twists, clock } = await newScene();
   twists.push(async () => silence());
   const appended = writer.append([], 0);
@@ -275,7 +275,8 @@ only('accepts no more records until a write succeeds, and reports this once', as
   ]);
 });
 
-only('differs from one of several writers, which tolerates a failed write', async () => {
+const several = suite('a journal writer that is one of several writers of its store');
+several('accepts records after a failed write, and reports nothing', async () => {
   const { writer, twists, clock, notices } = await newScene();
   twists.push(async () => silence());
   const appended = writer.append([], 0);
@@ -286,4 +287,4 @@ only('differs from one of several writers, which tolerates a failed write', asyn
   assert.equal(notices, []);
 });
 
-for (const group of [written, sealed, unknown, ended, refused, slow, only]) group.run();
+for (const group of [written, sealed, unknown, ended, refused, slow, only, several]) group.run();

@@ -42,7 +42,7 @@ undecided(
   },
 );
 
-undecided('may be none: the claim is then recovered too', () => {
+undecided('may be an empty list, with which the claim is recovered too', () => {
   const recovered = new RecoveredRecords(() => 0);
   recovered.hold(7, 3, [], 4);
   assert.ok(recovered.isHeld(7, 3));

@@ -29,7 +29,7 @@ const stop = suite('when a process is asked to stop');
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   stop(
-    `by ${signal}, a standalone process ends with 0 within 5 s, even with connected callers`,
+    `a standalone process ends with 0 within 5 s after ${signal}, even with connected callers`,
     async () => {
       const service = await startStandalone();
       const caller = await newCaller(service);

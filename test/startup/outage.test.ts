@@ -72,7 +72,7 @@ limiter('calls get 200 once the limiter answers again', async () => {
 
 const engine = suite('when the engine dies');
 
-engine('during a call, the call gets 503 and its cycle is charged once', async () => {
+engine('a call in flight gets 503, and its cycle is charged once', async () => {
   const someone = await account();
   const id = await createInstance(someone);
   const before = await someone.send('GET', '/personas');

@@ -54,7 +54,7 @@ minute('starts with the first request, and ends exactly 60 s later', async () =>
   assert.is(limitOf(next, 'reset'), Math.ceil((clock.wallMs() + 60_000) / 1_000));
 });
 
-minute('starts again with the next request', async () => {
+minute('starts again with the first request after its end', async () => {
   const someone = await newDocumentedCaller(service, { requestsPerMinute: 5 });
   await someone.send('GET', '/personas');
   await pass(150_000);

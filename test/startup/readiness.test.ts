@@ -17,9 +17,9 @@ async function asked(address: string): Promise<readonly [number, string]> {
   return [response.status, await response.text()];
 }
 
-const unready = suite('a process that is not ready');
+const unready = suite('a process');
 
-unready('reports its waits and its shutdown in the probe', async () => {
+unready('that is not ready reports its waits and its shutdown in the probe', async () => {
   const config = readConfig({ SERVICE_METRICS_PORT: '0' });
   await using foundation = await openFoundation(config, 'edge');
   await using operators = await serveOperators(config, foundation);
@@ -41,7 +41,7 @@ unready('reports its waits and its shutdown in the probe', async () => {
 });
 
 // Report 33: Readiness of an edge said "ready" without a word while its bus was away.
-unready('or is degraded reports the start of an outage of its dependency', async () => {
+unready('that is ready reports the start of an outage of its dependency in the probe', async () => {
   const config = readConfig({ SERVICE_METRICS_PORT: '0', SERVICE_LOG_LEVEL: 'silent' });
   await using foundation = await openFoundation(config, 'edge');
   await using operators = await serveOperators(config, foundation);
@@ -56,7 +56,7 @@ unready('or is degraded reports the start of an outage of its dependency', async
 });
 
 // Report 35: A drained node logged nothing, and its readiness probe did not show the drain.
-unready('or is drained reports the time and the requester, and logs the drain once', async () => {
+unready('that is drained reports the time and the requester, and logs the drain once', async () => {
   const config = readConfig({ SERVICE_METRICS_PORT: '0', SERVICE_LOG_LEVEL: 'silent' });
   await using foundation = await openFoundation(config, 'engine');
   await using operators = await serveOperators(config, foundation);
@@ -79,7 +79,7 @@ unready('or is drained reports the time and the requester, and logs the drain on
   assert.match(text, /^ready\nleaving since \S+Z: drained by ada\?@example\.com; /);
 });
 
-unready('stops waiting for a failed dependency', async () => {
+unready('that waits for a dependency stops waiting when the dependency fails', async () => {
   const waits = new Waits();
   const failed = waits.during(() => 'one', Promise.reject(new Error('refused'))).catch(() => 'no');
   assert.equal(waits.lines, ['waiting for one']);
@@ -96,7 +96,7 @@ unready('has a metric with its release and role', async () => {
   assert.match(text, /^identity_engine_build_info\{version="\d+\.\d+\.\d+",role="edge"\} 1$/m);
 });
 
-unready('because engine and limiter are missing names both', async () => {
+unready('that waits for engine and limiter names both in the probe', async () => {
   const [metrics, engine, limiter] = [await freePort(), await freePort(), await freePort()];
   const run = runMain(['edge'], {
     SERVICE_METRICS_PORT: `${metrics}`,

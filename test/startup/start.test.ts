@@ -180,7 +180,7 @@ waiting('the edge logs only the engine, and starts once the engine is available'
   }
 });
 
-waiting('the edge does not start without the cluster secret', async () => {
+variable('an edge without the cluster secret is rejected with one line', async () => {
   const run = runMain(['edge']);
   assert.is(await run.ended, 1);
   assert.match(run.stderr(), /^configuration: SERVICE_CLUSTER_SECRET: .+\n$/);

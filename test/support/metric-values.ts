@@ -1,6 +1,6 @@
 import type { Service } from '#test/support/servers/service';
 
-/** All metric series from the edge process, by full name. */
+/** Values of all metric series at `metricsUrl`, by full name. */
 export async function metricValues({
   metricsUrl,
 }: Pick<Service, 'metricsUrl'>): Promise<ReadonlyMap<string, number>> {

@@ -14,7 +14,7 @@ function newScene() {
   return { clock, lines, dependencies, store: dependencies.watch('Cassandra', 'db:9042') };
 }
 
-const outage = suite('a dependency that does not answer');
+const outage = suite('an outage of a dependency');
 
 // Report 33: With Cassandra frozen for 45 s, no log and no probe named Cassandra.
 outage('is logged when it begins and when it ends, and adds a line to the probe', () => {

@@ -169,7 +169,7 @@ for (const [names, traceIds] of [
   ['b3multi,tracecontext', ['w3c', 'b3']],
   ['none', [undefined, undefined]],
 ] as const) {
-  headers(`are those of OTEL_PROPAGATORS=${names ?? '(not set)'}`, async () => {
+  headers(`are read in the formats of OTEL_PROPAGATORS=${names ?? '(not set)'}`, async () => {
     using _ = keptEnvironment();
     if (names !== undefined) process.env['OTEL_PROPAGATORS'] = names;
     const always = following(1);

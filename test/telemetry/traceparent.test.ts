@@ -22,23 +22,23 @@ header('is accepted in the format of W3C Trace Context', () => {
   assert.is(spanIdOf(CONTEXT), SPAN_ID);
 });
 
-header('is parsed as far as this version is known, if it has a later version', () => {
+header('is read up to its known fields if it has a later version', () => {
   assert.is(traceparentIn(`cc-${TRACE_ID}-${SPAN_ID}-01-what-comes`), CONTEXT);
   assert.is(traceparentIn(`cc-${TRACE_ID}-${SPAN_ID}-01`), CONTEXT);
 });
 
 for (const [what, text] of [
-  ['nothing', undefined],
+  ['missing', undefined],
   ['an empty text', ''],
-  ['another form', 'b3: 1'],
-  ['no version', `ff-${TRACE_ID}-${SPAN_ID}-01`],
-  ['capitals', CONTEXT.toUpperCase()],
-  ['a trace id of zeros', `00-${'0'.repeat(32)}-${SPAN_ID}-01`],
-  ['a span id of zeros', `00-${TRACE_ID}-${'0'.repeat(16)}-01`],
+  ['in another format', 'b3: 1'],
+  ['of the invalid version ff', `ff-${TRACE_ID}-${SPAN_ID}-01`],
+  ['in capitals', CONTEXT.toUpperCase()],
+  ['with a trace id of zeros', `00-${'0'.repeat(32)}-${SPAN_ID}-01`],
+  ['with a span id of zeros', `00-${TRACE_ID}-${'0'.repeat(16)}-01`],
   ['longer than this version allows', `${CONTEXT}-more`],
-  ['a later version without its hyphen', `cc-${TRACE_ID}-${SPAN_ID}-01x`],
-  ['two headers in one', `${CONTEXT}, ${CONTEXT}`],
-  ['a line break', `${CONTEXT}\n`],
+  ['of a later version without its hyphen', `cc-${TRACE_ID}-${SPAN_ID}-01x`],
+  ['a list of two headers', `${CONTEXT}, ${CONTEXT}`],
+  ['followed by a line break', `${CONTEXT}\n`],
 ] as const) {
   header(`is rejected if it is ${what}`, () => assert.is(traceparentIn(text), undefined));
 }

@@ -132,7 +132,7 @@ move('continues in its new cluster, and is not imported twice', async () => {
   assert.match(again.err, /exists already \(active\): nothing was imported$/m);
 });
 
-move('has the same export on standard output, except for the first line', async () => {
+move('can be exported to standard output, with a line for every row', async () => {
   const { code, out, err } = await ctl(from, 'export', caller.accountId);
   assert.is(code, 0, err);
   const lines = out.trimEnd().split('\n');

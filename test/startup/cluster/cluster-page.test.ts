@@ -84,22 +84,25 @@ real('has the same nodes, shards, journals and actor counts from any limiter', a
   }
 });
 
-real('names a killed engine and its shards until another engine takes over', async () => {
-  const { adminUrl } = cluster.service('l1');
-  await until(adminUrl, ({ engine }) => isWell(engine));
-  const before = await until(adminUrl, ({ engine }) => engine.nodes.length === 2);
-  const victim = before.engine.nodes.find(({ node }) => node === 'b')?.incarnation;
-  cluster.engines.get('b')?.child.kill('SIGKILL');
-  const after = await until(
-    adminUrl,
-    ({ engine }) =>
-      isWell(engine) && engine.nodes.every(({ incarnation }) => incarnation !== victim),
-  );
-  assert.equal(
-    after.engine.nodes.map(({ node, owns }) => [node, owns]),
-    [['a', 16]],
-  );
-});
+real(
+  'lists only the remaining engine, with all shards, after the takeover from a killed engine',
+  async () => {
+    const { adminUrl } = cluster.service('l1');
+    await until(adminUrl, ({ engine }) => isWell(engine));
+    const before = await until(adminUrl, ({ engine }) => engine.nodes.length === 2);
+    const victim = before.engine.nodes.find(({ node }) => node === 'b')?.incarnation;
+    cluster.engines.get('b')?.child.kill('SIGKILL');
+    const after = await until(
+      adminUrl,
+      ({ engine }) =>
+        isWell(engine) && engine.nodes.every(({ incarnation }) => incarnation !== victim),
+    );
+    assert.equal(
+      after.engine.nodes.map(({ node, owns }) => [node, owns]),
+      [['a', 16]],
+    );
+  },
+);
 
 real('refuses callers with an API key', async () => {
   const headers = { authorization: `Bearer ${cluster.caller.key}` };

@@ -69,7 +69,7 @@ async function owned(name: string, isEnough: (count: number) => boolean): Promis
   throw new Error(`${name} does not own enough shards`);
 }
 
-running('by kill -9, no call fails, and no cycle is lost or doubled', async () => {
+running('no call fails after kill -9, and no cycle is lost or doubled', async () => {
   await owned('a', (count) => count > 0);
   await owned('b', (count) => count > 0);
   const observed = await under(async () => {
@@ -92,7 +92,7 @@ running('a joining engine gets its share of shards, and no call fails', async ()
   assert.ok(observed.acknowledged > INSTANCES);
 });
 
-running('by SIGTERM, the engine moves all shards first, and no call fails', async () => {
+running('an engine stopped by SIGTERM moves all shards first, and no call fails', async () => {
   const observed = await under(async () => {
     const leaving = cluster.engines.get('a');
     leaving?.child.kill('SIGTERM');

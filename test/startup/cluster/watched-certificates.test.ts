@@ -68,7 +68,7 @@ reloaded('are loaded, and metrics show the expiry of certificates and authoritie
   );
 });
 
-reloaded('may have two authorities, and metrics show the earlier expiry', async () => {
+reloaded('may have several authorities, and metrics show the earliest expiry', async () => {
   const { folder, put, clock, credentials, seriesOf } = newScene();
   const tls = wireTlsOf(engine(folder), { credentials, clock }, 'engine');
   put('ca.crt', pem('stranger/ca.crt') + pem('member/ca.crt') + pem('expired/tls.crt'));
@@ -134,7 +134,7 @@ for (const [what, change, why] of [
   });
 }
 
-reloaded('are loaded even if the key arrives some polls after the certificate', async () => {
+reloaded('are loaded even if the key arrives a poll after the certificate', async () => {
   const { folder, take, clock, credentials, lines } = newScene();
   const tls = wireTlsOf(engine(folder), { credentials, clock }, 'engine');
   take('tls.crt', 'engine/tls.crt');
@@ -232,7 +232,7 @@ secrets('is rejected in production if it is guessable', async () => {
   assert.match(lines[0]?.why ?? '', /^SERVICE_CLUSTER_SECRET_FILE: .+ guessable/);
 });
 
-secrets('belongs to the same user name as before if the secret is a password', async () => {
+secrets('is used with the same user name if it is a password', async () => {
   const { folder, put, clock, credentials } = newScene();
   put('password', 'first one\n');
   const config = readConfig({
@@ -247,7 +247,7 @@ secrets('belongs to the same user name as before if the secret is a password', a
   assert.equal(shown?.current, { username: 'engine', password: 'second one' });
 });
 
-secrets('stays unchanged if it comes from a variable', () => {
+secrets('may be given as two values in a variable instead of a file', () => {
   const { credentials } = newScene();
   const config = readConfig({ SERVICE_CLUSTER_SECRET: `${OLD},${NEW}` });
   const reading = { credentials, service: 'engine' };

@@ -119,33 +119,36 @@ async function newHeldUp(service: Service, caller: SceneCaller, forbid: () => vo
   return { requests, id, underWay };
 }
 
-const immutable = suite('a file that becomes read-only while it is served');
+const immutable = suite('a service on a file');
 const run = mayForbid() ? immutable : immutable.skip;
 if (run === immutable.skip) console.log('skipped: only root can make a file immutable');
 
-run('is served for reads only, until writes are possible again', async () => {
-  const { variables, forbid, allow } = newFile();
-  await using service = await startStandalone(variables);
-  const caller = await newDocumentedCaller(service, {
-    requestsPerMinute: PLAN,
-    cyclesPerMonth: CYCLES,
-  });
-  const { requests, id, underWay } = await newHeldUp(service, caller, forbid);
-  assert.is(await requests.read(id, SHARE / 2), SHARE / 2);
-  const answered = await requests.read(id, SHARE + AHEAD_MAX);
-  // One request was counted for the refused read.
-  assert.ok(answered >= SHARE / 2 - 1 && answered < SHARE / 2 + AHEAD_MAX, `${answered} reads`);
-  allow();
-  await soon('an accepted change', async () => (await requests.observe(id, 100)) === 200);
-  const snapshot = await requests.send('GET', `/instances/${id}/snapshot`);
-  assert.is(snapshot.body.data.cycle, 2, 'refused calls have no effect');
-  assert.is(await underWay, 200, 'the call in flight must succeed after the wait');
-  const account = await requests.send('GET', '/account');
-  assert.is(limitOf(account, 'monthly'), CYCLES - 3, 'refused calls are not charged');
-  assert.match(service.log(), /the journal can be written again/);
-});
+run(
+  'answers only reads while its file is read-only, and changes when writes are possible again',
+  async () => {
+    const { variables, forbid, allow } = newFile();
+    await using service = await startStandalone(variables);
+    const caller = await newDocumentedCaller(service, {
+      requestsPerMinute: PLAN,
+      cyclesPerMonth: CYCLES,
+    });
+    const { requests, id, underWay } = await newHeldUp(service, caller, forbid);
+    assert.is(await requests.read(id, SHARE / 2), SHARE / 2);
+    const answered = await requests.read(id, SHARE + AHEAD_MAX);
+    // One request was counted for the refused read.
+    assert.ok(answered >= SHARE / 2 - 1 && answered < SHARE / 2 + AHEAD_MAX, `${answered} reads`);
+    allow();
+    await soon('an accepted change', async () => (await requests.observe(id, 100)) === 200);
+    const snapshot = await requests.send('GET', `/instances/${id}/snapshot`);
+    assert.is(snapshot.body.data.cycle, 2, 'refused calls have no effect');
+    assert.is(await underWay, 200, 'the call in flight must succeed after the wait');
+    const account = await requests.send('GET', '/account');
+    assert.is(limitOf(account, 'monthly'), CYCLES - 3, 'refused calls are not charged');
+    assert.match(service.log(), /the journal can be written again/);
+  },
+);
 
-run('never exceeds the plan if its process is killed', async () => {
+run('never exceeds the plan if it is killed while its file is read-only', async () => {
   const { variables, forbid, allow } = newFile();
   const first = await startStandalone(variables);
   const caller = await newDocumentedCaller(first, { requestsPerMinute: PLAN });
@@ -163,7 +166,7 @@ run('never exceeds the plan if its process is killed', async () => {
   assert.ok(after.granted >= PLAN - 2 * SHARE - AHEAD_MAX, both);
 });
 
-run('costs no pre-allocated requests after a clean stop', async () => {
+run('loses no pre-allocated requests in a clean stop', async () => {
   const { variables } = newFile();
   const first = await startStandalone(variables);
   const { accountId, key } = await newDocumentedCaller(first, { requestsPerMinute: PLAN });
