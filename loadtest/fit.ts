@@ -72,7 +72,7 @@ function checkAbovePlan(demand: Demand, { requestsPerMinute }: PlanLeft): Demand
   throw new BadRequest(`the key's plan admits ${requestsPerMinute} requests a minute, ${wanted}`);
 }
 
-/** Number of seconds of the run in the first minute: at most 60. */
+/** Number of seconds of the run within its first minute, at most 60. */
 function secondsOfMinute({ seconds }: Demand): number {
   return Math.min(60, seconds);
 }

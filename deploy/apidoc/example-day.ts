@@ -30,7 +30,7 @@ const STRESSFUL_COUNT = 12;
 const STRESSFUL_MS = 5_000;
 const CALM_MS = 60_000;
 
-/** Parts that a request adds to its endpoint. */
+/** Parts of a request besides its endpoint. */
 type Parts = {
   readonly id?: string;
   readonly query?: string;
@@ -48,7 +48,7 @@ export class ExampleDay {
   readonly #service: ExampleService;
   readonly #authorization: string;
 
-  /** `authorization` is the header of the account. */
+  /** `authorization` is the `Authorization` header of an account's key. */
   constructor(service: ExampleService, authorization: string) {
     this.#service = service;
     this.#authorization = authorization;

@@ -112,8 +112,8 @@ function problemOf({ status, body }: Answer, kind: Kind, id: string): string | u
 }
 
 /**
- * Sends a call of the minute account. A 429 is also valid: the verdict counts admitted calls per
- * minute.
+ * Sends a call of the minute account, whose limit per minute the run tests. A 429 is also valid:
+ * the verdict counts admitted calls per minute.
  */
 export function callOfMinute(base: string, account: Account, firstResetS: number): void {
   const route = '/v1/personas';

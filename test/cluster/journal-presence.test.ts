@@ -48,15 +48,18 @@ looked('is a member when its journal is found, and is not checked again', async 
   assert.equal([asked, found()], [['one'], 1]);
 });
 
-looked('is not a member without a journal, or with a sealed or different journal', async () => {
-  const { heads, look, found } = newScene();
-  heads.set('sealed', { ...HEAD, isSealed: true });
-  heads.set('elsewhere', HEAD);
-  assert.is(await look('none'), false);
-  assert.is(await look('sealed'), false);
-  assert.is(await look('elsewhere', 'b:8100'), false);
-  assert.is(found(), 0);
-});
+looked(
+  'is not a member without a journal, or if the journal is sealed or has another address',
+  async () => {
+    const { heads, look, found } = newScene();
+    heads.set('sealed', { ...HEAD, isSealed: true });
+    heads.set('elsewhere', HEAD);
+    assert.is(await look('none'), false);
+    assert.is(await look('sealed'), false);
+    assert.is(await look('elsewhere', 'b:8100'), false);
+    assert.is(found(), 0);
+  },
+);
 
 looked(
   'is checked again after 10 s without a journal, and a second after a failed read',

@@ -162,7 +162,7 @@ movesInFlight('of a leaving node are limited to 8 too', () => {
   assert.equal([scene.mayGiveUp(), scene.mayGiveUp(1)], [true, false]);
 });
 
-movesInFlight('of a leaving node without shards are not blocked forever', () => {
+movesInFlight('of a leaving node that had no shards at first are not blocked', () => {
   const scene = new ThrottleScene();
   scene.throttle.leave(0, scene.nowMs);
   for (let shard = 0; shard < 5; shard += 1) {

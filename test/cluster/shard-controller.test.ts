@@ -34,16 +34,19 @@ outage(
 
 const first = suite('shards that no node has ever owned');
 
-first('are claimed by the node of the ring, after the start-up grace period', async () => {
-  const scene = await newScene();
-  await scene.join('a');
-  await scene.live(STARTUP_GRACE_MS - 500);
-  assert.is(scene.host.open.size, 0);
-  await scene.live(2_000);
-  assert.equal(scene.openNow(), shardsOf('me', ['a', 'me']));
-  assert.ok(scene.moves.every((reason) => reason === 'first'));
-  assert.is(scene.host.open.get(scene.openNow()[0] ?? -1), 1);
-});
+first(
+  'are claimed by the node that the ring assigns, after the start-up grace period',
+  async () => {
+    const scene = await newScene();
+    await scene.join('a');
+    await scene.live(STARTUP_GRACE_MS - 500);
+    assert.is(scene.host.open.size, 0);
+    await scene.live(2_000);
+    assert.equal(scene.openNow(), shardsOf('me', ['a', 'me']));
+    assert.ok(scene.moves.every((reason) => reason === 'first'));
+    assert.is(scene.host.open.get(scene.openNow()[0] ?? -1), 1);
+  },
+);
 
 first('are not claimed by a node without a bus', async () => {
   const scene = await newScene();
@@ -113,7 +116,7 @@ held('ends this incarnation when its row has an epoch that this node did not wri
   assert.is(scene.fences.length, 1);
 });
 
-held('stays open while the table cannot be read, and without the bus', async () => {
+held('stays open while the table cannot be read and the bus is disconnected', async () => {
   const scene = await newScene();
   await scene.live(4_000);
   scene.net.isTableDown = true;

@@ -38,7 +38,7 @@ known('a call is sent to its instance’s owner, and its answer returns without 
   assert.is(routed.addressOf('inst_4'), undefined);
 });
 
-known('the durability promise of the owner is passed on unchanged', () => {
+known('a promise of an answer is returned unchanged', () => {
   const clock = new ManualClock();
   const owners = new FakeOwners();
   const promise = Promise.resolve(plainAnswer(''));
@@ -94,7 +94,7 @@ known('a refusal of the actor is returned unchanged, without a retry', async () 
   assert.equal(cluster.retries, []);
 });
 
-known('a bug of an engine is not retried', async () => {
+known('a call is not retried after a bug of an engine', async () => {
   const cluster = clusterUnderTest();
   cluster.owners.learn(0, ownerAt('a'));
   const bug = new TypeError('a bug');

@@ -61,7 +61,7 @@ late('a call whose shard moves may take three times the configured time-out', as
   assert.equal(readingOf(await faultOf(call)), GIVEN_UP);
 });
 
-late('the wall clock has no effect', async () => {
+late('a step of the wall clock does not change the time-out', async () => {
   const cluster = limitersUnderTest();
   const call = ask(cluster, ADMIT);
   cluster.clock.stepWall(3_600_000);

@@ -75,7 +75,7 @@ birth(
   },
 );
 
-birth('belongs to no other node: an id in use is refused', async () => {
+birth('cannot have the id of an existing journal', async () => {
   const cluster = new TallyCluster();
   await cluster.stored.begin('life-1', 'x:1');
   assert.match((await refusalOf(() => cluster.join('a'))).message, /already exists/);

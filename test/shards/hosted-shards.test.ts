@@ -35,7 +35,7 @@ closing('stops intake, then waits for turns, stores and drops, in this order', a
   assert.equal(host.steps, ['store 1', 'drop 1']);
 });
 
-closing('is visible until another node may own the shard, or it opens again', async () => {
+closing('is reported until another node may own the shard, or the shard opens again', async () => {
   const { gate, shards } = await newScene();
   shards.openShard({ shard: 1, epoch: 1 });
   assert.not(gate.isClosing(1));
@@ -97,7 +97,7 @@ closing(
 );
 
 closing(
-  'does not happen while an actor’s records are inconsistent, and is retried rarely',
+  'does not end while an actor cannot be activated, and retries the activation rarely',
   async () => {
     const { shards, log, host, clock } = await newScene(recordsOf('a', [1]));
     await shards.recoverTail('dead', [{ shard: 1, epoch: 2 }]);

@@ -16,7 +16,7 @@ const APPENDS = 5_000;
 /** Maximum heap bytes that the writer may keep for each append. */
 const APPEND_BYTES_MAX = 20;
 
-const written = suite('a journal writer whose appends are written');
+const written = suite('a journal writer whose store answers');
 
 written('writes slot after slot', async () => {
   const { writer, stored, appends, appended, headNow } = await newScene();

@@ -126,7 +126,7 @@ codec('are refused above 64 KiB', () => {
   assert.is(decodeHeartbeat(padded), undefined);
 });
 
-codec('stay small: 256 shards take 4 KiB, the maximum takes 64 KiB', () => {
+codec('stay small: below 4 KiB for 256 shards, and below 64 KiB for the maximum', () => {
   const sizeOf = (count: number, epoch: number): number => {
     const shards = Array.from({ length: count }, (_, shard) => [shard, epoch] as const);
     return encodeHeartbeat({ ...HEARTBEAT, shards }).length;

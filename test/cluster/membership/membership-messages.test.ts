@@ -17,7 +17,7 @@ announced('reach every process in a later turn, including their senders', () => 
   assert.equal([...new Set(heard)].sort(), ['a 7 3 a:8100', 'e 7 3 a:8100']);
 });
 
-announced('for another service reach only that service', () => {
+announced('in the name of another member have the incarnation and address of that member', () => {
   const { clock, join } = newScene();
   const [a, b] = [join(() => report('a')), join(() => report('b'))];
   const heard: unknown[] = [];

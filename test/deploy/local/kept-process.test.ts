@@ -118,18 +118,21 @@ keeping.run();
 
 const claiming = suite('a folder that several processes claim at the same time');
 
-claiming('is given to a single process, and after the end of this process to another', async () => {
-  await using program = keptProgram(ENDLESS);
-  await program.kept.start();
-  const { record } = program.kept;
-  assert.ok(record);
-  const folder = join(program.folder, 'claimed');
-  mkdirSync(folder);
-  const claims = Array.from({ length: 5 }, () => claimFolder(folder, record));
-  assert.is((await Promise.all(claims)).filter(Boolean).length, 1);
-  assert.not.ok(await claimFolder(folder, record));
-  await program.kept.stop();
-  assert.ok(await claimFolder(folder, record));
-});
+claiming(
+  'is given to one of them, and can be claimed again after that process has ended',
+  async () => {
+    await using program = keptProgram(ENDLESS);
+    await program.kept.start();
+    const { record } = program.kept;
+    assert.ok(record);
+    const folder = join(program.folder, 'claimed');
+    mkdirSync(folder);
+    const claims = Array.from({ length: 5 }, () => claimFolder(folder, record));
+    assert.is((await Promise.all(claims)).filter(Boolean).length, 1);
+    assert.not.ok(await claimFolder(folder, record));
+    await program.kept.stop();
+    assert.ok(await claimFolder(folder, record));
+  },
+);
 
 claiming.run();

@@ -111,7 +111,7 @@ let ada = '';
 
 const started = suite('a cluster started with make');
 
-started('explains in one line that ctl needs a started cluster', async () => {
+started('must be started before the first use of ctl, as one line explains', async () => {
   const { code, err } = await cluster('ctl', 'nodes');
   assert.is(code, 1);
   assert.is(err, `cluster: ${folder} has no cluster yet: run make cluster\n`);
