@@ -84,7 +84,7 @@ def every_error() -> list[errors.IdentityEngineError]:
 
 
 @pytest.mark.parametrize("again", [lambda e: pickle.loads(pickle.dumps(e)), copy.copy])
-def test_errors_can_be_pickled(again: Any) -> None:
+def test_errors_can_be_pickled_and_copied(again: Any) -> None:
     for error in every_error():
         error.may_have_happened = True
         error.attempts = 3

@@ -116,7 +116,7 @@ def test_rename_with_unknown_outcome_is_not_retried(kind: Kind, fault: Reply | F
     assert len(server.requests) == 1
 
 
-def test_refused_connection_is_retried_for_every_call(kind: Kind) -> None:
+def test_refused_connection_is_retried_even_without_a_key(kind: Kind) -> None:
     with serving(script(RENAMED)) as server:
         address = server.base_url
     with client_of(kind, address, attempts_max=2) as client:
@@ -221,7 +221,7 @@ def test_deadline_raises_the_same_class_with_any_jitter(
     assert 29.8 <= now_s <= 30.1
 
 
-def test_retry_after_within_the_deadline_ends_as_a_deadline_error(kind: Kind) -> None:
+def test_retry_after_until_the_deadline_ends_as_a_deadline_error(kind: Kind) -> None:
     answers = script("close", refusal(429, "rate_limited", retry_after=1))
     with serving(answers) as server, client_of(kind, server.base_url) as client:
         error = raised(lambda: client.account.get(timeout_s=1.001))

@@ -66,7 +66,7 @@ def processed(request: Request) -> Reply:
     return data({**state(), "processed_count": len(request.json["observations"])})
 
 
-def test_observations_of_batches_are_a_second_apart(kind: Kind) -> None:
+def test_observations_without_timestamps_are_sent_a_second_apart(kind: Kind) -> None:
     with serving(processed) as server, client_of(kind, server.base_url) as client:
         with buffer_of(client, batch_max=40) as buffer:
             for _ in range(100):
@@ -190,7 +190,7 @@ def test_batch_with_unknown_outcome_is_returned_with_its_key(kind: Kind, fault: 
         assert server.requests[0].body == body, "the same bytes"
 
 
-def test_batch_with_an_old_key_is_not_sent(kind: Kind) -> None:
+def test_batch_with_an_old_key_is_not_sent_if_it_may_have_been_applied(kind: Kind) -> None:
     old = UnacknowledgedBatch(
         instance_id=ONE,
         idempotency_key="k",
@@ -280,7 +280,7 @@ def test_many_threads_can_add(service: str) -> None:
             client.instances.delete(name)
 
 
-def test_only_the_asynchronous_buffer_needs_an_event_loop() -> None:
+def test_synchronous_buffer_works_on_threads_of_an_asynchronous_program() -> None:
     async def main() -> None:
         with serving(processed) as server, client_of("sync", server.base_url) as client:
             with buffer_of(client) as buffer:

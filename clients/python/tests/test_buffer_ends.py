@@ -88,7 +88,7 @@ def test_calls_made_during_close_end() -> None:
                 assert went >= 0
 
 
-def test_call_that_ends_while_the_loop_stops_returns_its_result() -> None:
+def test_call_made_while_the_loop_stops_ends() -> None:
     with serving(processed) as server, client_of("sync", server.base_url) as client:
         for _ in range(10):
             buffer = ObservationBuffer(client)
@@ -136,7 +136,7 @@ def test_close_returns_the_same_result_after_an_interruption(
         assert buffer.close() is closed
 
 
-def test_second_close_of_the_async_buffer_returns_the_same_result() -> None:
+def test_close_of_the_async_buffer_returns_its_result_after_a_cancellation() -> None:
     async def main() -> None:
         with serving(script("silence")) as server:
             async with AsyncIdentityEngine(api_key="k", base_url=server.base_url) as client:
@@ -153,7 +153,7 @@ def test_second_close_of_the_async_buffer_returns_the_same_result() -> None:
     asyncio.run(main())
 
 
-def test_hook_cannot_block_its_own_thread(caplog: pytest.LogCaptureFixture) -> None:
+def test_add_in_a_hook_of_the_sync_buffer_raises(caplog: pytest.LogCaptureFixture) -> None:
     found: list[Exception] = []
     with serving(processed) as server, client_of("sync", server.base_url) as client:
         with buffer_of(

@@ -27,7 +27,7 @@ from virtual_time import run_virtually
 EXAMPLES = int(os.environ.get("BUFFER_EXAMPLES", "150"))
 
 START_MS = 1_768_478_400_000
-"""2026-01-15T12:00:00Z."""
+"""Start of the virtual time, 2026-01-15T12:00:00Z, in Unix milliseconds."""
 
 INSTANCES = ["inst_a", "inst_b", "inst_c"]
 

@@ -141,7 +141,7 @@ def test_blocks_can_be_split_anywhere(kind: Kind) -> None:
     assert events[0].data.observation.context == {"text": "a\u2028b"}
 
 
-def test_closing_the_stream_ends_the_connection(kind: Kind) -> None:
+def test_closed_stream_yields_no_more_events(kind: Kind) -> None:
     ended = threading.Event()
 
     def answer(_: Request) -> Reply:

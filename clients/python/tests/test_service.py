@@ -70,7 +70,7 @@ def test_call_with_an_idempotency_key_is_applied_once(instance: Any) -> None:
 
 
 # Report 2: a buffer wrote observation fields in another order than a call.
-def test_buffer_repeats_an_observation_of_a_call(client: Any, instance: Any) -> None:
+def test_observation_of_a_call_and_a_buffer_is_applied_once(client: Any, instance: Any) -> None:
     fields = {"signal_strength": 0.5, "timestamp": START.isoformat(), "mode_target": "ORDER"}
     seen = {**fields, "context": {"b": 1, "a": [{"d": 2, "c": 3}]}}
     instance.process(seen, idempotency_key="k")

@@ -36,7 +36,7 @@ from test_guard import state
 from wire_server import Fault, Reply, Request, data, refusal, script, serving
 
 DAY_MS = 1_768_478_400_000
-"""2026-01-15T12:00:00Z."""
+"""Timestamp of observation 0 of the log, 2026-01-15T12:00:00Z, in Unix milliseconds."""
 
 
 class KeyedService:
@@ -157,7 +157,7 @@ def test_observation_without_a_caller_timestamp_is_moved(kind: Kind) -> None:
 
 
 # Report 2: buffered observations had no keys.
-def test_every_observation_keeps_its_key(kind: Kind) -> None:
+def test_every_observation_keeps_its_key_in_retries(kind: Kind) -> None:
     service = KeyedService()
     service.lost_after = 2
     with serving(service) as server:
@@ -173,7 +173,7 @@ def test_every_observation_keeps_its_key(kind: Kind) -> None:
 
 
 # Report 2: one reused key rejected the whole batch.
-def test_reused_key_rejects_only_its_observation(kind: Kind) -> None:
+def test_reused_key_within_a_batch_rejects_at_most_one_observation(kind: Kind) -> None:
     service = KeyedService()
     with serving(service) as server, client_of(kind, server.base_url) as client:
         with buffer_of(client) as buffer:
@@ -360,7 +360,7 @@ def test_only_one_process_can_use_the_file(kind: Kind, tmp_path: Path) -> None:
         FileSpool(path).close()
 
 
-def test_child_releases_the_file_of_an_ended_parent(tmp_path: Path) -> None:
+def test_child_does_not_keep_the_file_of_its_parent_locked(tmp_path: Path) -> None:
     spool = FileSpool(tmp_path / "spool")
     ready, done = tmp_path / "ready", tmp_path / "done"
 

@@ -14,7 +14,7 @@ import {
 
 const batches = suite('a buffer');
 
-batches('sends observations within the delay as one batch per instance', async () => {
+batches('sends the observations added within its delay as one batch per instance', async () => {
   const { buffer, clock, sent } = sceneOf();
   for (const number of [1, 2]) await buffer.add('inst_a', observation(number));
   await buffer.add('inst_b', observation(3));
@@ -107,7 +107,7 @@ for (const options of [{ batchMax: 101 }, { pendingMax: 0 }, { delayMaxMs: -1 }]
 const spacing = suite('timestamps');
 
 spacing(
-  'are moved to 1.000 s after the previous timestamp, or kept if far enough apart',
+  'that the buffer sets follow the previous timestamp by 1.000 s; others stay unchanged',
   async () => {
     const { buffer, clock, sent } = sceneOf();
     const [own, later] = ['2026-01-15T12:00:00.25+00:00', '2026-01-15T12:00:09.999999999Z'];
@@ -136,7 +136,7 @@ spacing('more than 240 s ahead of the clock are sent later', async () => {
   assert.ok(clock.now() - START_MS >= 4_000);
 });
 
-spacing('start after the delay of a throttled answer, with a new key', async () => {
+spacing('that the service throttles are moved by Retry-After and sent with a new key', async () => {
   const throttled: Reply = () =>
     done({ observations: [] }, { 'x-throttled': 'true', 'retry-after': '7' });
   const { buffer, clock, sent } = sceneOf({}, throttled, done);

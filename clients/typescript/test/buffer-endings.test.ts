@@ -15,7 +15,7 @@ import { rejection } from './support/clients.ts';
 const refusals = suite('a refusal');
 
 refusals(
-  'of one observation rejects only this one, and sends the others with a new key',
+  'of one observation rejects only this observation; the others are sent with a new key',
   async () => {
     const details = { reason: 'out_of_range', field: 'observations[1].signal_strength' };
     const { buffer, clock, sent } = sceneOf({}, refused(422, 'invalid_request', details), done);
@@ -47,21 +47,24 @@ refusals('for an unknown instance rejects only the observations of this instance
   assert.instance(rejected[0]?.error, NotFoundError);
 });
 
-refusals('of the API key stops the buffer, and close hands all observations back', async () => {
-  const { buffer, clock } = sceneOf({ pendingMax: 2 }, refused(401, 'unauthorized'));
-  for (const number of [1, 2]) await buffer.add('inst_a', observation(number));
-  const waiting = buffer.add('inst_a', observation(3));
-  waiting.catch(() => undefined);
-  await rejection(clock.run(buffer.flush()), UnauthorizedError);
-  await rejection(waiting, UnauthorizedError);
-  await rejection(buffer.add('inst_a', observation(4)), UnauthorizedError);
-  assert.instance(buffer.error, UnauthorizedError);
-  const { unacknowledged } = await clock.run(buffer.close());
-  assert.equal(unacknowledged.map(numbersOf), [[1, 2]]);
-  assert.is(unacknowledged[0]?.mayHaveHappened, false);
-});
+refusals(
+  'of the API key stops the buffer, and close hands the added observations back',
+  async () => {
+    const { buffer, clock } = sceneOf({ pendingMax: 2 }, refused(401, 'unauthorized'));
+    for (const number of [1, 2]) await buffer.add('inst_a', observation(number));
+    const waiting = buffer.add('inst_a', observation(3));
+    waiting.catch(() => undefined);
+    await rejection(clock.run(buffer.flush()), UnauthorizedError);
+    await rejection(waiting, UnauthorizedError);
+    await rejection(buffer.add('inst_a', observation(4)), UnauthorizedError);
+    assert.instance(buffer.error, UnauthorizedError);
+    const { unacknowledged } = await clock.run(buffer.close());
+    assert.equal(unacknowledged.map(numbersOf), [[1, 2]]);
+    assert.is(unacknowledged[0]?.mayHaveHappened, false);
+  },
+);
 
-refusals('for an exhausted quota pauses all instances', async () => {
+refusals('for an exhausted quota pauses all instances for a minute', async () => {
   const poor = refused(429, 'quota_exceeded', {}, { 'retry-after': '2000000' });
   const { buffer, clock, sent } = sceneOf({ instancesAtOnce: 1 }, poor, done);
   for (const id of ['inst_a', 'inst_b']) await buffer.add(id, observation(1));
@@ -70,7 +73,7 @@ refusals('for an exhausted quota pauses all instances', async () => {
   for (const { atMs } of sent.slice(1)) assert.ok(atMs >= 60_000 && atMs < 61_000, `${atMs}`);
 });
 
-const bounded = suite('a full buffer');
+const bounded = suite('a buffer with `pendingMax`');
 
 bounded('makes add calls wait in order until there is space', async () => {
   const { buffer, clock, sent } = sceneOf({ pendingMax: 1 });
@@ -80,7 +83,7 @@ bounded('makes add calls wait in order until there is space', async () => {
   assert.equal(sent.map(numbersOf), [[1], [2], [3]]);
 });
 
-bounded('drops a cancelled add', async () => {
+bounded('drops the observation of a waiting add that is cancelled', async () => {
   const { buffer, clock, sent } = sceneOf({ pendingMax: 1 });
   await buffer.add('inst_a', observation(1));
   const controller = new AbortController();
@@ -93,7 +96,7 @@ bounded('drops a cancelled add', async () => {
   assert.equal(sent.map(numbersOf), [[1], [3]]);
 });
 
-bounded('keeps a bounded number of rejected observations, and counts all', async () => {
+bounded('keeps at most `pendingMax` rejected observations, but counts all', async () => {
   const { buffer, clock } = sceneOf({ pendingMax: 2 }, refused(404, 'not_found'));
   for (const number of [1, 2, 3]) {
     await buffer.add('inst_a', observation(number));
@@ -105,7 +108,7 @@ bounded('keeps a bounded number of rejected observations, and counts all', async
 
 const closing = suite('a closed buffer');
 
-closing('accepts no more observations, and returns the same result again', async () => {
+closing('accepts no more observations, and every close returns the same result', async () => {
   const { buffer, clock } = sceneOf();
   await buffer.add('inst_a', observation(1));
   const [first, second] = [buffer.close(), buffer.close()];
@@ -148,7 +151,7 @@ restored('is sent first, unchanged and with the same key', async () => {
 });
 
 restored(
-  'with a too old key is not sent, and blocks later observations of the instance',
+  'with an expired key is not sent, and blocks later observations of the instance',
   async () => {
     const { buffer, clock, sent } = sceneOf();
     const old = handedBack(START_MS - 24 * 3_600_000);

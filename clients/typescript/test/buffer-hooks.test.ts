@@ -32,7 +32,7 @@ const slowB: Reply = async (request) => {
   return await done(request);
 };
 
-/** A buffer with a pending observation for another instance during a hook call. */
+/** A scene in which an observation of another instance is pending while `hook` runs. */
 function hooked(hook: (buffer: ObservationBuffer) => Promise<void>) {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let isFirst = true;
@@ -69,7 +69,7 @@ hooks('that closes the buffer waits until all observations are sent', async () =
   assert.equal(results, [2, []]);
 });
 
-hooks('is called after the rejected observation was counted', async () => {
+hooks('for a rejected observation runs when the observation is no longer pending', async () => {
   const pending: number[] = [];
   const onRejected = () => pending.push(scene.buffer.pending);
   const scene = sceneOf({ onRejected }, refused(404, 'not_found'));

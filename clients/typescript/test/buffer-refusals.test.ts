@@ -67,7 +67,7 @@ for (const [what, refusal] of [
   });
 }
 
-open('rejects an observation that no attempt can have applied', async () => {
+open('is sent again without an observation that the service refuses as invalid', async () => {
   const details = { reason: 'out_of_range', field: 'observations[0].signal_strength' };
   const refusal = refused(422, 'invalid_request', details);
   const { buffer, clock } = sceneOf({}, lost, refusal, done);
@@ -99,7 +99,7 @@ function reordered<T>(value: T): T {
   return Object.fromEntries(entries.toSorted(([left], [right]) => order(left, right))) as T;
 }
 
-open('is sent again after a success with another number of observations', async () => {
+open('is sent again after a success answer with a wrong number of observations', async () => {
   const foreign = () => done({ observations: [] });
   const { buffer, clock, sent } = sceneOf({}, foreign, done);
   await buffer.add('inst_a', observation(1));

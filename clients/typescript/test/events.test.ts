@@ -160,19 +160,22 @@ follower('rejects with the abort reason, even without events', async () => {
 });
 
 // Report 16: a stream beyond the account's limit stayed silent forever.
-follower('throws after too many streams were open for the timeout of a call', async () => {
-  const full = refusal(429, 'rate_limited', 'too_many_streams', { 'retry-after': '0' });
-  await using server = await FakeServer.start(full);
-  const { random } = Math;
-  Math.random = () => 0;
-  try {
-    const events = clientOf(server, { timeoutMs: 1 }).instance('inst_1').events();
-    const error = await rejection(events[Symbol.asyncIterator]().next(), RateLimitedError);
-    assert.equal([error.reason, error.attempts], ['too_many_streams', 2]);
-  } finally {
-    Math.random = random;
-  }
-});
+follower(
+  'throws if the service reports too many streams for longer than the call timeout',
+  async () => {
+    const full = refusal(429, 'rate_limited', 'too_many_streams', { 'retry-after': '0' });
+    await using server = await FakeServer.start(full);
+    const { random } = Math;
+    Math.random = () => 0;
+    try {
+      const events = clientOf(server, { timeoutMs: 1 }).instance('inst_1').events();
+      const error = await rejection(events[Symbol.asyncIterator]().next(), RateLimitedError);
+      assert.equal([error.reason, error.attempts], ['too_many_streams', 2]);
+    } finally {
+      Math.random = random;
+    }
+  },
+);
 
 const shared = suite('watchers of one instance');
 

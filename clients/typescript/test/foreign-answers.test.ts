@@ -54,7 +54,9 @@ for (const [what, body, status, headers] of [
   });
 }
 
-foreign('differs from a refusal of the service with a code of a later release', async () => {
+const later = suite('a refusal with a code of a later release');
+
+later('throws an ApiError with this code, and leaves no unknown outcome', async () => {
   const { client } = answering({ error: 'too_tired', message: 'later' }, 409, OF_SERVICE);
   const error = await rejection(client.instance('i').process(OBSERVATION), ApiError);
   assert.equal([error.code, error.mayHaveHappened], ['too_tired', false]);
@@ -116,4 +118,4 @@ hook('receives no part of a foreign body, and may return a promise that rejects'
   );
 });
 
-for (const each of [foreign, header, path, hook]) each.run();
+for (const each of [foreign, later, header, path, hook]) each.run();

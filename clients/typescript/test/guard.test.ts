@@ -41,7 +41,7 @@ guarded('has no verdict without a contract', () => {
   assert.equal([guard.contract, guard.ageMs], [undefined, undefined]);
 });
 
-guarded('returns allowed, forbidden and open', () => {
+guarded('distinguishes allowed, forbidden and open actions', () => {
   const guard = clientOf({ baseUrl: 'http://127.0.0.1:1/v1' }).instance('inst_1').guard();
   guard.update(contractOf('clarify', 'explore'));
   const verdicts = (['clarify', 'explore', 'comfort'] as const).map((action) =>
@@ -181,22 +181,25 @@ guarded('ignores the replayed answer of an earlier call', async () => {
   assert.equal(guard.contract?.allowed_actions, ['new']);
 });
 
-guarded('keeps the newer cycle of overlapping answers, in any order', async () => {
-  const { promise: overtaken, resolve: overtake } = Promise.withResolvers<void>();
-  await using server = await FakeServer.start(
-    later(data(stateOf(8, 'eighth')), overtaken),
-    data(stateOf(7, 'seventh')),
-  );
-  const instance = clientOf(server).instance('inst_1');
-  const guard = instance.guard();
-  const first = instance.process(OBSERVATION);
-  while (server.received.length === 0) await sleep(1);
-  await instance.process(OBSERVATION);
-  assert.equal(guard.contract?.allowed_actions, ['seventh']);
-  overtake();
-  await first;
-  assert.equal(guard.contract?.allowed_actions, ['eighth']);
-});
+guarded(
+  'takes the later cycle of two overlapping answers, even from the earlier request',
+  async () => {
+    const { promise: overtaken, resolve: overtake } = Promise.withResolvers<void>();
+    await using server = await FakeServer.start(
+      later(data(stateOf(8, 'eighth')), overtaken),
+      data(stateOf(7, 'seventh')),
+    );
+    const instance = clientOf(server).instance('inst_1');
+    const guard = instance.guard();
+    const first = instance.process(OBSERVATION);
+    while (server.received.length === 0) await sleep(1);
+    await instance.process(OBSERVATION);
+    assert.equal(guard.contract?.allowed_actions, ['seventh']);
+    overtake();
+    await first;
+    assert.equal(guard.contract?.allowed_actions, ['eighth']);
+  },
+);
 
 guarded('takes the answer to a retry that began after the last contract was read', async () => {
   const { promise: read, resolve: isRead } = Promise.withResolvers<void>();
@@ -223,7 +226,7 @@ const states =
     response.write(all.map((each) => `event: state\ndata: ${JSON.stringify(each)}\n\n`).join(''));
   };
 
-guarded('ignores a state that is read late', async () => {
+guarded('ignores an event that the caller reads after a newer answer', async () => {
   await using server = await FakeServer.start(
     states(stateOf(0, 'old'), stateOf(0, 'old')),
     data(stateOf(1, 'new')),

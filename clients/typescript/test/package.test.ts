@@ -122,7 +122,7 @@ for (const [name, sizes, said] of [
 }
 
 // Report 3: a killed process lost its buffered observations.
-packed('continues from the spool of a killed process', () => {
+packed('has a buffer that continues from the spool of a killed process', () => {
   const user = userFolder('killed');
   writeFileSync(join(user, 'killed.mjs'), KILLED);
   writeFileSync(join(user, 'next.mjs'), NEXT);
@@ -143,8 +143,8 @@ packed('is imported as a module, with the version of package.json', () => {
 });
 
 /**
- * Program that adds 200 observations and is killed. The service has stored some of them, but the
- * process has received no answer.
+ * Program that adds 200 observations and is killed. The service has stored some of the
+ * observations, but the process has received no answer.
  */
 const KILLED = `
 import { IdentityEngine, ObservationBuffer } from 'identity-engine';

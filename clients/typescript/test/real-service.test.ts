@@ -93,7 +93,7 @@ real('batches, histories and drift events can be read completely', async () => {
   );
 });
 
-real('an invalid batch is refused with the field', async () => {
+real('the refusal of an invalid batch names the field', async () => {
   const instance = await newInstance();
   const bad = { mode_target: 'ORDER', signal_strength: 2 } as const;
   const error = await rejection(instance.processBatch([bad]), InvalidRequestError);
@@ -230,20 +230,23 @@ real('a log that is sent again after a crash is applied once', async () => {
 });
 
 // Report 2: a buffer wrote observation fields in another order than a call.
-real("a buffer repeats a call's observation even with fields in another order", async () => {
-  const instance = await newInstance();
-  const timestamp = new Date(Date.now() - 60_000).toISOString();
-  const context = { b: 1, a: [{ d: 2, c: 3 }] };
-  const observation = { signal_strength: 0.5, timestamp, mode_target: 'ORDER', context } as const;
-  await instance.process(observation, { idempotencyKey: 'k' });
-  const buffer = new ObservationBuffer(client, { delayMaxMs: 0 });
-  await buffer.add(instance.id, { idempotency_key: 'k', ...observation });
-  const { acknowledged, replayed } = await buffer.close();
-  assert.equal([acknowledged, replayed], [1, 1]);
-});
+real(
+  "a buffer gets the replay of a call's observation, even with fields in another order",
+  async () => {
+    const instance = await newInstance();
+    const timestamp = new Date(Date.now() - 60_000).toISOString();
+    const context = { b: 1, a: [{ d: 2, c: 3 }] };
+    const observation = { signal_strength: 0.5, timestamp, mode_target: 'ORDER', context } as const;
+    await instance.process(observation, { idempotencyKey: 'k' });
+    const buffer = new ObservationBuffer(client, { delayMaxMs: 0 });
+    await buffer.add(instance.id, { idempotency_key: 'k', ...observation });
+    const { acknowledged, replayed } = await buffer.close();
+    assert.equal([acknowledged, replayed], [1, 1]);
+  },
+);
 
 // Report 2: a buffer moved explicit timestamps that the service throttled.
-real('a buffer reports an observation with an early timestamp', async () => {
+real('a buffer reports observations whose timestamps are too early as throttled', async () => {
   const instance = await newInstance();
   const at = (ms: number) => new Date(ms).toISOString();
   const nowMs = Date.now();
@@ -260,7 +263,7 @@ real('a buffer reports an observation with an early timestamp', async () => {
   );
 });
 
-real('invalid API keys are refused', async () => {
+real('an unknown key, and a create with a read-only key, are refused', async () => {
   const baseUrl = service.api;
   const none = new IdentityEngine({ apiKey: 'svc_sk_none', baseUrl });
   await rejection(none.account.get(), UnauthorizedError);

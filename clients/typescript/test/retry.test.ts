@@ -31,7 +31,7 @@ import {
 const OBSERVATION = { mode_target: 'ORDER', signal_strength: 0.5 } as const;
 const DONE = data({ contract: {} });
 
-const repeated = suite('an attempt with a temporary failure');
+const repeated = suite('a call');
 
 const PASSING: readonly (readonly [string, Reaction])[] = [
   ['a connection that is cut', cut],
@@ -58,7 +58,7 @@ for (const [what, failure] of PASSING) {
   });
 }
 
-repeated('is retried after the timeout', async () => {
+repeated('is retried after the timeout of an attempt', async () => {
   await using server = await FakeServer.start(silence, DONE);
   const client = clientOf(server, { attemptTimeoutMs: 50 });
   assert.is((await client.account.get()).attempts, 2);
@@ -188,7 +188,7 @@ waiting(
   },
 );
 
-waiting('is skipped if it would exceed the deadline', async () => {
+waiting('is not awaited if it would exceed the deadline', async () => {
   const reaction = refusal(429, 'rate_limited', undefined, { 'retry-after': '60' });
   await using server = await FakeServer.start(reaction);
   const startedMs = performance.now();
@@ -267,7 +267,7 @@ deadline('ends the attempts of a call', async () => {
 
 for (const share of [0, 0.5, 0.999]) {
   // Report 18: the error class after a deadline depended on jitter.
-  deadline(`throws the same class with any jitter: ${share}`, async () => {
+  deadline(`leads to the same error class with any jitter: ${share}`, async () => {
     const { client } = refusedClient({ timeoutMs: 150 });
     await withJitter(share, () => rejection(client.account.get(), DeadlineError));
   });
@@ -286,7 +286,7 @@ deadline('is not reached if the call has a maximum number of attempts', async ()
 });
 
 // Report 18: errors lacked the number of attempts.
-final('reports the number of attempts on every error', async () => {
+repeated('reports the number of attempts on every error', async () => {
   await using server = await FakeServer.start(cut, proxyPage(502), refusal(404, 'not_found'));
   const client = clientOf(server);
   assert.is((await rejection(client.account.get(), NotFoundError)).attempts, 3);

@@ -84,15 +84,7 @@ crashed(
   },
 );
 
-crashed('sends nothing if all entries are done', async () => {
-  const spool = new MemorySpool();
-  const { buffer, clock } = sceneOf({ spool });
-  await buffer.add('inst_a', observation(1));
-  await clock.run(buffer.close());
-  assert.is(spool.entries.size, 0);
-});
-
-crashed('keeps the batches that close returns, for the next buffer', async () => {
+crashed('sends the batches that close returned, and refuses to restore these batches', async () => {
   const spool = new MemorySpool();
   const { buffer, clock } = sceneOf({ spool }, lost);
   await buffer.add('inst_a', observation(1));
@@ -122,6 +114,14 @@ crashed('hands back observations whose keys the service may have forgotten', asy
 });
 
 const spooled = suite('a buffer with a spool');
+
+spooled('removes acknowledged observations from the spool', async () => {
+  const spool = new MemorySpool();
+  const { buffer, clock } = sceneOf({ spool });
+  await buffer.add('inst_a', observation(1));
+  await clock.run(buffer.close());
+  assert.is(spool.entries.size, 0);
+});
 
 spooled('sets timestamps before it adds, and stores moved timestamps before it sends', async () => {
   const spool = new MemorySpool();

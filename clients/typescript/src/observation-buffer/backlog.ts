@@ -77,7 +77,7 @@ export class Backlog {
     });
   }
 
-  /** Resolves when `left` of the observations added so far are finished. */
+  /** Resolves when `left` more of the observations added so far have finished. */
   async done(left: number): Promise<void> {
     if (left === 0) return;
     await new Promise<void>((resolve, reject) => {
