@@ -57,8 +57,8 @@ const COMPARISONS: readonly DurableComparison[] = [
 ];
 
 /**
- * Comparisons with the selected servers. A comparison without a selected service is left out,
- * unless it is the first with a selected reference that no other comparison measures.
+ * Comparisons with the selected servers. Leaves out a comparison without a selected service, unless
+ * a selected reference would otherwise not be measured.
  */
 export function comparisonsOf({ parts }: Pick<Options, 'parts'>): DurableComparison[] {
   const wanted = COMPARISONS.map((comparison) => ({

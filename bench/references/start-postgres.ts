@@ -17,7 +17,7 @@ const WAYS = {
 /** Label of a reference on PostgreSQL. */
 export type PostgresLabel = keyof typeof WAYS;
 
-/** API key of the reference. The reference looks up its digest. */
+/** API key of the reference, which looks up the digest of the key. */
 const KEY = `svc_sk_${'0'.repeat(50)}`;
 
 /** Starts a reference on PostgreSQL with its own database and instances. */

@@ -32,8 +32,8 @@ const LOAD_WAIT_MS_MAX = 1_000;
 const mib = (bytes: number) => bytes / BYTES_PER_MIB;
 
 /**
- * `made` is the number of instances created through the API, which the account's callers replace.
- * All other instances up to `limit` are seeded.
+ * `made`: number of instances that the account creates through the API. Its callers delete and
+ * recreate these instances. All other instances up to `limit` are seeded.
  */
 const FULL = { limit: 100_000, made: 500, warmUpS: 10, calmS: 20, hostileS: 40 };
 const QUICK = { limit: 2_000, made: 50, warmUpS: 2, calmS: 3, hostileS: 5 };

@@ -65,7 +65,7 @@ export type ChaosResult = {
   readonly unsent: number;
 };
 
-/** Processes that take longer to stop are logged. In seconds. */
+/** Stop time above which a process is logged, in seconds. */
 const SLOW_STOP_S = 5;
 
 /** Maximum age of dirty state before its checkpoint (architecture 3.2), in milliseconds. */

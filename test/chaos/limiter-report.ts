@@ -20,7 +20,7 @@ export function limiterLines(result: ChaosResult): string[] {
   return [`${COUNTED_CALLS}\n\n${table}`, ...sentences];
 }
 
-/** Explains the table. */
+/** Sentences above the table: which calls the table counts. */
 const COUNTED_CALLS =
   'The table counts calls without an idempotency key, which clients do not retry, while limiters were down. Own accounts ' +
   'are the accounts of these limiters.';

@@ -94,7 +94,7 @@ for (const [each, driver] of [
   });
 }
 
-broken('is detected', () => {
+broken('causes findings in the check of the stores', () => {
   const { findings } = driven(BROKEN).check;
   assert.ok(findings.count > 0, 'the check found no fault');
 });

@@ -15,7 +15,7 @@ import { newCaller } from '#test/support/calls/caller';
 /** Time beyond the run's duration for start, memory measurement and stop, in milliseconds. */
 const OVERTIME_MS = 900_000;
 
-/** How long Schemathesis runs when seeds are replayed, in seconds. */
+/** Duration of the Schemathesis run when seeds are replayed, in seconds. */
 const SEED_SECONDS = 45;
 
 const { values } = parseArgs({

@@ -6,7 +6,7 @@ import { SCHEMA_EXCEPTIONS, type SchemaFailure } from '#test/fuzz/schema-excepti
 export type SchemaReport = {
   /** Failures without an exception. */
   readonly findings: readonly string[];
-  /** How often each exception applied. The keys are the names of the exceptions. */
+  /** Number of accepted failures by name of the exception. */
   readonly excepted: ReadonlyMap<string, number>;
   readonly cases: number;
   /** Whether the run was complete. */

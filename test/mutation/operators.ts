@@ -186,7 +186,7 @@ function chainedCall({ callee }: NodeOf<'CallExpression'>, source: string): Edit
   return [unchained(callee, source.indexOf('?.', callee.end), '', source)];
 }
 
-/** The edit starts at the object, because coverage does not reach the rest if it is undefined. */
+/** Edit that starts at the object, because an undefined object skips the rest of the chain. */
 function unchained(object: Node, from: number, dot: string, source: string): Edit {
   const replacement = source.slice(object.start, from) + dot;
   return { operator: 'chain', start: object.start, end: from + 2, replacement };

@@ -11,7 +11,7 @@ import { drawSurvival, SYNCED_ONLY } from '#test/power-loss/luck';
 import { FILE_NAME, type RecordedRun } from '#test/power-loss/recorded-run';
 import { checkSurvivor } from '#test/power-loss/survivor-check';
 
-/** Which images of a run to check. */
+/** Number and seed of the images to check, and limits of the check. */
 export type Cuts = {
   readonly count: number;
   readonly seed: number;

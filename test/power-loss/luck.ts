@@ -1,6 +1,6 @@
 import type { Chance } from '#test/chaos/faults/chance';
 
-/** How much unsynced data survives a power loss. */
+/** Shares of unsynced data that survive a power loss, and the size of a sector group. */
 export type Survival = {
   /** Share of sector groups with their newest content. */
   readonly newest: number;
@@ -16,7 +16,7 @@ export const SYNCED_ONLY: Survival = { newest: 0, unchanged: 1, together: 1 };
 /** All data survives, as after kill -9. */
 const ALL = 1;
 
-/** Draws how much unsynced data survives: possibly none, possibly all. */
+/** Draws the shares of unsynced data that survive: possibly none, possibly all. */
 export function drawSurvival(chance: Chance): Survival {
   return {
     newest: chance.pick([0, 0.5, 0.9, 0.99, ALL]) ?? 0,

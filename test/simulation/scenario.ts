@@ -15,7 +15,7 @@ import { WORLD_START_MS } from '#test/simulation/world';
 /** Cluster, load and faults of a seed. Times in ms. */
 export type Scenario = {
   readonly engines: number;
-  /** With 0 limiters, every call is admitted and nothing is charged. */
+  /** Number of limiters. With 0 limiters, every call is admitted and nothing is charged. */
   readonly limiters: number;
   readonly edges: number;
   readonly shardCount: number;

@@ -109,7 +109,7 @@ store('may execute a write seconds after answering with a timeout', async () => 
   assert.is((await shards.truth.read('engine', 0))?.owner, 'n1');
 });
 
-store('executes calls that arrive during a stall after the stall', async () => {
+store('executes calls that arrive during a stall when the stall ends', async () => {
   const world = new World(4);
   const server = new SimulatedStore(world);
   const shards = new SimulatedShards(server, () => undefined);

@@ -2,7 +2,8 @@ import { numberText, spreadOf } from '#bench/measures/statistics';
 import type { ScaleFigure } from '#bench/scale/scale-part';
 
 /**
- * Windows per tenth. The rate of a tenth is the median over its windows, which hides short stalls.
+ * Number of windows in each tenth of the answers. The rate of a tenth is the median rate of its
+ * windows, so that short stalls do not count.
  */
 const WINDOWS = 20;
 

@@ -12,7 +12,7 @@ export type QuotaUse = {
   readonly usage: Pick<Usage, 'cycles_used' | 'cycles_reserved' | 'cycles_lost'>;
   /** Number of clients that were refused because the quota was used up. */
   readonly refusedClients: number;
-  /** How often the limiter that owned the account was killed. */
+  /** Number of kills of the limiter that owned the account. */
   readonly kills: number;
 };
 

@@ -33,21 +33,21 @@ function findingsOf(...sent: readonly Sent[]): string[] {
   return findings.lines;
 }
 
-const gone = suite('while two of three Cassandra nodes are down');
+const gone = suite('the check of an outage of two of three Cassandra nodes');
 
-gone('a change requested during the outage must not be acknowledged', () => {
+gone('reports a change that is requested and acknowledged during the outage', () => {
   assert.equal(findingsOf([RESET, 10_001, 10_900, ACKNOWLEDGED]), [
     'call 1: reset acknowledged 0.9 s after the start of a store outage',
   ]);
 });
 
-gone('a change requested before or answered after the outage may be acknowledged', () => {
+gone('accepts a change that is requested before or answered after the outage', () => {
   const before: Sent = [RESET, 9_999, 11_000, ACKNOWLEDGED];
   const after: Sent = [RESET, 10_001, 20_000, ACKNOWLEDGED];
   assert.equal(findingsOf(before, after), []);
 });
 
-gone('reads are answered from memory only until the read lease ends', () => {
+gone('accepts answers from memory only until the read lease ends', () => {
   const early: Sent = [READ, 10_001, 11_999, ACKNOWLEDGED];
   const late: Sent = [READ, 10_001, 12_001, ACKNOWLEDGED];
   assert.equal(findingsOf(early, [RESET, 10_001, 11_999, THROTTLED]), []);
@@ -56,11 +56,11 @@ gone('reads are answered from memory only until the read lease ends', () => {
   assert.is(findingsOf([RESET, 10_001, 12_001, THROTTLED]).length, 1);
 });
 
-gone('a failed call is no finding', () => {
+gone('accepts a failed call', () => {
   assert.equal(findingsOf([RESET, 10_001, 19_000, FAILED]), []);
 });
 
-gone('the report counts changes and reads separately', () => {
+gone('counts changes and reads separately in the report', () => {
   const calls = callsOf(
     [RESET, 10_001, 10_900, ACKNOWLEDGED],
     [READ, 10_001, 11_000, ACKNOWLEDGED],

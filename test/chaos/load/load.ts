@@ -9,7 +9,7 @@ import { type KnownInstance, Requests } from '#test/chaos/load/requests';
 /** Share of create, process and reset calls with an `Idempotency-Key`. */
 const KEYED = 0.25;
 
-/** How long calls with a key are retried, in milliseconds. */
+/** Time after the first attempt until which calls with a key are retried, in milliseconds. */
 const RETRY_MS_MAX = 40_000;
 
 /** Pause between attempts, in milliseconds. */
@@ -19,8 +19,8 @@ const RETRY_PAUSE_MS = 500;
 const IN_FLIGHT_MAX = 8_000;
 
 /**
- * How often another instance is picked if the picked instance has a call in flight. Most agents
- * make one call at a time.
+ * Maximum number of further picks while the picked instance has a call in flight. Most agents make
+ * one call at a time.
  */
 const PICKS = 4;
 

@@ -15,7 +15,7 @@ export type QuotaDemand = {
   readonly cyclesPerSecond: number;
   /** Observations per call, 1 to 100. */
   readonly cyclesPerCall: number;
-  /** How often the limiter that owns the account is killed before the quota is used up. */
+  /** Number of kills of the limiter that owns the account, before the quota is used up. */
   readonly kills: number;
   /** Minimum share of the quota that the clients must be able to use. */
   readonly shareMin: number;

@@ -25,7 +25,10 @@ class Later {
 /** Number of call ids that the flawed memory keeps. */
 const REMEMBERED = 2;
 
-/** Flaw: sends answers before records are durable. Affects only commits, or only other calls. */
+/**
+ * Flaw: sends answers before records are durable. If `isOfCommit`, affects only calls that commit
+ * an event; otherwise, affects only all other calls.
+ */
 function hasty(stack: DisposableStack, isOfCommit: boolean): void {
   const committed = new WeakSet<object>();
   replaceMethod(stack, HostedTurn, 'commit', (commit, turn, event) => {

@@ -13,7 +13,7 @@ import { SeededRandom } from '#test/simulation/seeded-random';
 /** A kind of turn: an action, or a tool that failed. */
 type Turn = Action | 'failure';
 
-/** Mode that a turn exercises, and how strongly. */
+/** Mode that a turn exercises, and the signal strength of the observation. */
 const EXERCISES: Readonly<Record<Turn, readonly [ModeTarget, number]>> = {
   explore: ['EXPLORATION', 0.75],
   question: ['PERCEPTION', 0.6],

@@ -14,9 +14,9 @@ const DOUBLE_MS = { from: 20, to: 170 };
 /** Fault probabilities for each message and receiver. */
 export type BusFaults = {
   readonly lost: number;
-  /** Applies only to announcements. */
+  /** An announcement arrives late. Other messages are never late. */
   readonly late: number;
-  /** Applies only to announcements. */
+  /** An announcement arrives twice. Other messages never arrive twice. */
   readonly doubled: number;
 };
 

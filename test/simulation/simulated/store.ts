@@ -41,7 +41,7 @@ export type StoreCall<Answer> = {
   readonly name: string;
   readonly isWrite: boolean;
   readonly execute: () => Promise<Answer>;
-  /** Called after the execution. `isAnswered` says whether the store sends an answer. */
+  /** Called after the execution. `isAnswered`: whether the store sends an answer. */
   readonly onLeft?: (isAnswered: boolean) => void;
 };
 
