@@ -86,8 +86,8 @@ function timesOf({ known }: SeededKeyspace): CellTimes {
 }
 
 /**
- * A row for each cell, by engines and then instances, and a row for its instances that are not in
- * memory.
+ * A row for each cell, ordered by number of engines and then of instances. A cell that was also
+ * measured with instances that are not in memory has a second row.
  */
 function figuresOf(cells: readonly Cell[]): ScaleFigure[] {
   const sorted = cells.toSorted((a, b) => a.engines - b.engines || a.known - b.known);

@@ -120,7 +120,10 @@ function caseOf(
   return { name, origin: 'recorded' as const, key: tape.key, call, exchanges, expect };
 }
 
-/** Maximum length of an event with data in a case with several answers, which tests the order. */
+/**
+ * Maximum length of an event that a case with several answers expects with its data, in characters.
+ * Such a case tests the order of events; other cases test long data.
+ */
 const DATA_CHARACTERS_MAX = 200;
 
 function shownOnce(event: Json, isOfSeveral: boolean): Json {

@@ -29,7 +29,10 @@ const ODD: Readonly<Partial<Record<FaultReason, OddRequest>>> = {
   invalid_header: { headers: { 'idempotency-key': 'x'.repeat(256) } },
 };
 
-/** Cases with answers to requests that no client sends. Each case has a normal request. */
+/**
+ * Cases with answers to requests that no client sends. Each case contains a normal request in place
+ * of the sent request.
+ */
 export async function oddRequestCases(tape: Tape): Promise<void> {
   const call = processing(await anInstance(tape));
   for (const [reason, odd] of Object.entries(ODD)) {
@@ -50,7 +53,7 @@ export async function oddRequestCases(tape: Tape): Promise<void> {
   await tape.record('422: unknown_question (no client sends that)', known, asKnown);
 }
 
-/** Raw bytes, by the reason for which the service refuses them before they form a request. */
+/** Raw bytes that the HTTP server refuses, by the reason of the refusal. */
 const BROKEN: Readonly<Partial<Record<FaultReason, (key: string) => string>>> = {
   malformed_request: () => 'nonsense\r\n\r\n',
   uri_too_long: (key) => `GET /v1/personas/${'x'.repeat(300)} HTTP/1.1${auth(key)}`,

@@ -23,7 +23,7 @@ type Metered = {
   admissions: number;
   /** Number of completed settlements. */
   settlements: number;
-  /** Whether an admission has an unknown outcome. It may take effect after the settlement. */
+  /** Whether an admission has an unknown outcome and may take effect after the settlement. */
   isUnsure: boolean;
   /** Ends of the months in which a limiter admitted the call, in Unix seconds. */
   readonly months: Set<number>;

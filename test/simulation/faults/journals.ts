@@ -23,8 +23,8 @@ const HINTS: ScenarioRequest = {
 
 /** Flaws in writing, sealing and reading journals. */
 export const JOURNAL_VARIANTS: readonly Variant[] = [
-  { name: 'no seal', flaws: { journals: flaws.noSeal }, requested: CRASHES },
-  { name: 'no seal check', flaws: { journals: flaws.noLook }, requested: ALARMS },
+  { name: 'takeover without a seal', flaws: { journals: flaws.noSeal }, requested: CRASHES },
+  { name: 'append without a seal check', flaws: { journals: flaws.noLook }, requested: ALARMS },
   { name: 'seal check before the write', flaws: { journals: flaws.lookFirst }, requested: ALARMS },
   {
     name: 'seal check during the write',
@@ -34,19 +34,23 @@ export const JOURNAL_VARIANTS: readonly Variant[] = [
   { name: 'seal check at one replica', flaws: { journals: flaws.lookAtOne }, requested: HINTS },
   { name: 'seal answered by one replica', flaws: { journals: flaws.sealAtOne }, requested: HINTS },
   {
-    name: 'acknowledged out of order',
+    name: 'slots acknowledged out of order',
     flaws: { journals: flaws.outOfOrder },
     requested: ALARMS,
   },
   {
-    name: 'bytes composed again',
+    name: 'slot with other bytes in a retry',
     flaws: { journals: flaws.composedAgain },
     requested: { ...ALARMS, keyed: 0.2, store: { ...ALARMS.store, answerLost: 0.1 } },
   },
-  { name: 'end not decided', flaws: { journals: flaws.endNotDecided }, requested: ALARMS },
-  { name: 'read before the seal', flaws: { journals: flaws.readFirst }, requested: ALARMS },
   {
-    name: 'end is the newest slot',
+    name: 'journal end decided by each sealer alone',
+    flaws: { journals: flaws.endNotDecided },
+    requested: ALARMS,
+  },
+  { name: 'slots read before the seal', flaws: { journals: flaws.readFirst }, requested: ALARMS },
+  {
+    name: 'journal end that ignores gaps',
     flaws: { journals: flaws.gapsIgnored },
     requested: ALARMS,
   },

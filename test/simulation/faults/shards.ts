@@ -20,7 +20,7 @@ const SAME_READS = 2;
 /** Flaws in sealing, takeover and handoff. */
 export const SHARD_VARIANTS: readonly Variant[] = [
   {
-    name: 'release before halt',
+    name: 'shard released while it accepts calls',
     requested: MOVES,
     spoil: (stack) =>
       replaceMethod(stack, HostedShards, 'closeShard', async (close, shards, ...args) => {
@@ -31,7 +31,7 @@ export const SHARD_VARIANTS: readonly Variant[] = [
       }),
   },
   {
-    name: 're-open while closing',
+    name: 'shard opened again in a closed epoch',
     requested: MOVES,
     spoil: (stack) => {
       const reopened = new WeakMap<HostedShards, Set<number>>();
@@ -91,7 +91,7 @@ export const SHARD_VARIANTS: readonly Variant[] = [
     },
   },
   {
-    name: 'memory kept across a release',
+    name: 'actors kept in memory after a release',
     requested: RETURNS,
     spoil: (stack) => replaceMethod(stack, ActorHost, 'dropShard', () => undefined),
   },
@@ -104,7 +104,7 @@ export const SHARD_VARIANTS: readonly Variant[] = [
       }),
   },
   {
-    name: 'sealing without own progress',
+    name: 'journal sealed after two reads without progress',
     requested: STALLS,
     spoil: (stack) => {
       const reads = new WeakMap<JournalProgress, Map<string, { next: number; same: number }>>();

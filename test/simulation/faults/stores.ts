@@ -15,7 +15,7 @@ const RESTLESS: ScenarioRequest = {
 /** Flaws in store writes. */
 export const STORE_VARIANTS: readonly Variant[] = [
   {
-    name: 'shard changes without epoch',
+    name: 'shard change that ignores the epoch',
     flaws: { shards: { isEpochIgnored: true } },
     requested: RESTLESS,
   },
@@ -30,12 +30,12 @@ export const STORE_VARIANTS: readonly Variant[] = [
     requested: { ...RETURNS, store: { answerLost: 0.15 } },
   },
   {
-    name: 'head before rows',
+    name: 'head written before its rows',
     flaws: { checkpoints: { isHeadFirst: true } },
     requested: { ...LONG, store: { executedLate: 0.08, swallowed: 0.04 } },
   },
   {
-    name: 'chunk after head',
+    name: 'chunk written after the head',
     flaws: { checkpoints: { isChunkLast: true } },
     requested: { ...LONG, store: { executedLate: 0.08, swallowed: 0.04 } },
   },
@@ -54,7 +54,11 @@ export const STORE_VARIANTS: readonly Variant[] = [
     flaws: { checkpoints: { isBatchStamped: true } },
     requested: LONG,
   },
-  { name: 'no version stamp', flaws: { checkpoints: { isUnstamped: true } }, requested: LONG },
+  {
+    name: 'write without a version stamp',
+    flaws: { checkpoints: { isUnstamped: true } },
+    requested: LONG,
+  },
   {
     name: 'low-water mark moved before the checkpoint',
     flaws: { checkpoints: { isUnconfirmed: true } },

@@ -76,14 +76,18 @@ function flushEarly(stack: DisposableStack): void {
 
 /** Flaws in turns, answers and actor memory. */
 export const TURN_VARIANTS: readonly Variant[] = [
-  { name: 'reply before durable', requested: CRASHES, spoil: (stack) => hasty(stack, true) },
   {
-    name: 'read or refusal before durable',
+    name: 'reply to a commit before its record is durable',
+    requested: CRASHES,
+    spoil: (stack) => hasty(stack, true),
+  },
+  {
+    name: 'read or refusal before earlier records are durable',
     requested: CRASHES,
     spoil: (stack) => hasty(stack, false),
   },
   {
-    name: 'flush before durable',
+    name: 'checkpoint started before its records are durable',
     requested: { ...ROUGH, only: ['kill', 'pause', 'storeCut'], count: 14, loadMs: 45_000 },
     spoil: (stack) => flushEarly(stack),
   },
@@ -98,7 +102,7 @@ export const TURN_VARIANTS: readonly Variant[] = [
     spoil: (stack) => handOffEarly(stack),
   },
   {
-    name: 'read without lease',
+    name: 'read answered without a read lease',
     requested: { ...ISLANDS, only: ['storeCut', 'edgeBusCut'], count: 16 },
     spoil: (stack) => replaceMethod(stack, CommitLog, 'isLeased', () => true),
   },

@@ -10,7 +10,7 @@ export type SimulatedRequest = {
   readonly command: EngineCommand;
   /** Instance id in the path; empty for create and list. */
   readonly instance: string;
-  /** Text whose fingerprint replaces the fingerprint of the body. */
+  /** Text to fingerprint instead of the body. */
   readonly content: string;
   readonly key: string | undefined;
   readonly ifMatch: string | undefined;
