@@ -205,7 +205,7 @@ const VARIABLES = {
     .pipe(z.number().min(10).max(5_000))
     .default(100)
     .describe(
-      'Milliseconds that an edge waits for the limiter before the call fails closed. A limiter drops admission requests that are older.',
+      'Milliseconds that an edge waits for the limiter before the call fails closed. A limiter drops an admission request that has waited longer.',
     ),
   SERVICE_CLUSTER_SECRET: list(z.string().min(16, 'must have at least 16 characters'))
     .refine((secrets) => secrets.length <= 2, 'must be one secret, or two separated by a comma')

@@ -125,8 +125,8 @@ const RESTORE_AGE_MS_MAX = 3 * RECENT_CALLS_AGE_MS;
 const RESTORE_CLOCK_MS_MAX = 24 * 60 * 60 * 1_000;
 
 /**
- * Ids and versions of the calls that an actor committed in the last 20 s. With these ids an edge
- * can retry any call without a second cycle (architecture 3.5).
+ * Ids and versions of the calls that an actor committed in the last 20 s. With these ids, a call
+ * that an edge retries is committed only once (architecture 3.5).
  *
  * Stored as three parallel number arrays, oldest first. A look-up scans the arrays, because an
  * actor rarely has more than a few dozen calls.
@@ -342,8 +342,8 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event>
   }
 
   /**
-   * Throws the fault of a commit while the log refuses commits, because `offset` may never become
-   * durable.
+   * Throws `service_unavailable` if `offset` is not durable and the log refuses commits. In that
+   * case `offset` may never become durable.
    */
   #assertWaitable(offset: number): void {
     if (!this.#log.isDurable(offset) && this.#log.isHeldUp) this.#log.assertOpen();

@@ -89,8 +89,8 @@ export class ClockWatch implements Disposable {
   readonly #opened = new DisposableStack();
   #deviatingSinceMs: number | undefined;
   /**
-   * Offset of the other clocks when this process's clock was last found wrong. Undefined while the
-   * clock is right.
+   * Wall time of the other clocks minus this process's monotonic clock, when this process's wall
+   * clock was last found wrong. Undefined while the clock is right.
    */
   #rightMs: number | undefined;
   #hasAgreed = false;

@@ -242,9 +242,7 @@ export class Membership implements Disposable {
     this.#announcementListeners.clear();
   }
 
-  /**
-   * Member entry of this process. Its view hash is the hash that listeners were last notified of.
-   */
+  /** Member entry of this process, with the view hash of the last notification to listeners. */
   #self(): Member | undefined {
     const { self, clock, cluster, service } = this.#options;
     if (self === undefined) return undefined;
@@ -410,7 +408,7 @@ export function strangerReports(
     onImpostor: ({ incarnation, node }) =>
       logger.error(
         { otherIncarnation: incarnation, otherNode: node },
-        'ignored a process that speaks for another one: check for a misconfigured process with SERVICE_CLUSTER_SECRET',
+        'ignored a heartbeat in the name of another process: check for a misconfigured process with SERVICE_CLUSTER_SECRET',
       ),
   };
 }

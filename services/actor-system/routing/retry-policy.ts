@@ -137,9 +137,9 @@ export const LIMITER_PAUSE_MS_MAX = 20;
 export const LIMITER_MOVING_MS_MAX = 1_000;
 
 /**
- * Bound of the same duration as a multiple of the routed limiter's `timeoutMs`. The larger bound
- * applies, because on a slow machine each of the three writes may take `timeoutMs`. Source:
- * decision 24.
+ * Bound of the duration in `LIMITER_MOVING_MS_MAX`, as a multiple of the routed limiter's
+ * `timeoutMs`. The larger of the two bounds applies, because on a slow machine each of the three
+ * writes may take `timeoutMs`. Source: decision 24.
  */
 export const LIMITER_MOVING_STEPS = 3;
 

@@ -186,7 +186,10 @@ class RoutedService<Call, Answer> implements AsyncDisposable {
     if (isOwnerInDoubt(fault)) routes.doubt(this.#shardOf(call), askedAtMs);
   }
 
-  /** All attempts after the first attempt, which ended in `fault` or found no owner. */
+  /**
+   * Makes all attempts after the first attempt. `fault`: the fault of the first attempt; undefined
+   * if no owner was known.
+   */
   async #again(call: Call, fault: Fault | undefined, startedMs: number): Promise<Answer> {
     const { routes, clock, onRetry } = this.#options;
     const retry: Retry<Call> = {

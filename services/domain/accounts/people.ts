@@ -320,7 +320,7 @@ export function mayDo(role: Role, permission: Permission): boolean {
   return ALLOWED[role].includes(permission);
 }
 
-/** Permission that a member needs to grant each right. */
+/** Permission that a member needs for granting a right to a key, by right. */
 const BEHIND: Readonly<Record<KeyRight, Permission>> = {
   full: 'instances.write',
   read: 'instances.read',

@@ -51,7 +51,7 @@ export async function auditPage(
   return { lines: found, next: undefined };
 }
 
-/** Lines in all months that may match, newest first. */
+/** Lines of all months that may contain a match, newest first, before the cursor `before`. */
 async function* linesBefore(
   store: AuditStore,
   accountId: string,

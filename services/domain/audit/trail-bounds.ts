@@ -2,7 +2,7 @@
  * Bounds for the audit trail, each with unit and reason. Work beyond a bound is refused
  * (architecture 3.7).
  *
- * Separate from the trail, so that API schemas import the limits without the store.
+ * In their own module, so that API schemas import the limits without the store.
  */
 
 /** Maximum time until a line is durable, in milliseconds. Callers have a similar timeout. */

@@ -48,9 +48,12 @@ const MEMORY = {
   forbidden: STATE_LENGTH + 2,
   /** Consecutive observations that asked for another verdict: two bits per action. */
   waiting: STATE_LENGTH + 4,
-  /** Decision style before the caps of stress: per label two bits, and two for its observations. */
+  /**
+   * Decision style before stress caps the style. Four bits per label: two for the label, and two
+   * for the consecutive observations that asked for another label.
+   */
   style: STATE_LENGTH + 5,
-  /** Cycle of this generation after which model 1.1 took over; 0 if it began the generation. */
+  /** Cycle of this generation after which model 1.1 took over; 0: model 1.1 ran from the start. */
   since: STATE_LENGTH + 6,
 } as const;
 
@@ -65,19 +68,20 @@ export const STATE_LENGTH_1_1 = STATE_LENGTH + 7;
 const CONFIRMATIONS = 3;
 
 /**
- * Lead in propensity with which an action overtakes another action in its list. The smallest lead
- * tried (0.1 to 0.3); each keeps order changes below a quarter of model 1.0. Source: model 4.1.
+ * Lead in propensity that lets an action overtake another action in its list. Leads from 0.1 to 0.3
+ * were tried. With each of these leads, the order changes less than a quarter as often as in model
+ * 1.0. Chosen: the smallest. Source: model 4.1.
  */
 const OVERTAKING_LEAD = 0.1;
 
 const ACTION_COUNT = ACTIONS.length;
 
-/** Bits of an action in a list, and actions in each of the two values of a list. */
+/** Number of bits for an action, mask of these bits, and number of actions in one value. */
 const ACTION_BITS = 4;
 const ACTION_MASK = 0b1111;
 const ACTIONS_PER_VALUE = 6;
 
-/** Bits of a number of waiting observations, 0 to 2, and of a label of the style, 0 to 3. */
+/** Number of bits for a count of waiting observations (0 to 2) or for a style label (0 to 3). */
 const SMALL_BITS = 2;
 const SMALL_MASK = 0b11;
 
@@ -97,7 +101,7 @@ export function withMemory(first: State): State {
   return state;
 }
 
-/** Cycle of this generation after which model 1.1 took over; 0 if it began the generation. */
+/** Cycle of this generation after which model 1.1 took over; 0: model 1.1 ran from the start. */
 export function memorySince(state: State): number {
   return at(state, MEMORY.since);
 }

@@ -280,7 +280,7 @@ export function gainOf(confidence: number): number {
   return confidence / (confidence + READING_NOISE);
 }
 
-/** Reading variance around a set-point supported by `evidence` readings; 1 at the maximum. */
+/** Variance of a reading around a set-point of `evidence` readings; 1 for `EVIDENCE_MAX` readings. */
 function uncertaintyOf(evidence: number): number {
   return 1 + UNCERTAINTY * (1 / (1 + evidence) - 1 / (1 + EVIDENCE_MAX));
 }

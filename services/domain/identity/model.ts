@@ -362,8 +362,8 @@ export function modelsOf(models: readonly Model[], newest: Model): Models {
 }
 
 /**
- * The same models, of which instances start only versions that `isKnown` accepts at the time. The
- * oldest version is always accepted.
+ * Returns the same models with fewer versions that instances may start with or change to. A version
+ * is allowed only while `isKnown` accepts the version. The oldest version is always allowed.
  */
 export function restrictedModels(models: Models, isKnown: (version: string) => boolean): Models {
   const [oldest = models.newest.version] = models.versions;
@@ -379,7 +379,11 @@ export function restrictedModels(models: Models, isKnown: (version: string) => b
   };
 }
 
-/** Version of a new instance: the version chosen by its account, if instances may start with it. */
+/**
+ * Version of a new instance: the version that its account has chosen, otherwise the newest version.
+ * The newest version also replaces a choice that instances may not start with. A chosen version
+ * that this program lacks is returned unchanged.
+ */
 export function firstVersion(models: Models, chosen: string | undefined): string {
   const isTooNew =
     chosen !== undefined && models.find(chosen) !== undefined && !models.mayStart(chosen);
@@ -387,8 +391,8 @@ export function firstVersion(models: Models, chosen: string | undefined): string
 }
 
 /**
- * Next version for an instance with version `present`: the account's chosen version, if this
- * program can migrate to that version, else `present`.
+ * Next version for an instance with version `present`: the account's chosen version, if instances
+ * may change to that version and this program can migrate from `present`. Otherwise `present`.
  */
 export function nextVersion(models: Models, present: string, chosen: string | undefined): string {
   if (chosen === undefined || chosen === present || !models.mayStart(chosen)) return present;

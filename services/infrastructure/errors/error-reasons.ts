@@ -4,8 +4,8 @@ import type { FaultCode } from '#errors/error-codes';
 type ReasonRow = { readonly code: FaultCode; readonly http?: number };
 
 /**
- * Closed set of `details.reason`, each with its code and, if different, its own HTTP status. The
- * API document lists the same rows.
+ * All values of `details.reason` (a closed set). Each row has the error code of the reason, and the
+ * HTTP status if it differs from the status of the code. The API document lists the same rows.
  */
 export const REASONS = {
   // syntax of the body, decision 2

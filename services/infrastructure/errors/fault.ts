@@ -17,9 +17,9 @@ export type ShardOwner = {
 
 /** Optional details of a refusal. */
 export type FaultOptions = {
-  /** Reason of the closed set. May change the HTTP status, for example 400 instead of 422. */
+  /** Reason from one of the closed sets in `error-reasons`. May change the HTTP status, for example 400 instead of 422. */
   reason?: AnyReason | undefined;
-  /** Invalid JSON path, parameter or header. */
+  /** Location of the invalid value: a JSON path, or the name of a parameter or header. */
   field?: string | undefined;
   /** Mode with too few answers (model 6). */
   mode?: string | undefined;

@@ -48,7 +48,7 @@ for (const [verdict, wire] of Object.entries(VERDICT_TO_WIRE)) {
   VERDICT_FROM_WIRE.set(wire, verdict as Verdict);
 }
 
-/** Roles that may make calls for members. These processes sign members in themselves. */
+/** Roles that may make calls on behalf of members, because their processes authenticate members. */
 const FOR_MEMBERS: readonly WireRole[] = ['console'];
 
 /** Printable ASCII. */

@@ -57,7 +57,7 @@ type EngineNodePorts = {
   readonly onRetry: (reason: RetryReason) => void;
 };
 
-/** The models in this program, of which instances start none newer than `newest`. */
+/** All models in this program. Instances may start with models up to `newest` only. */
 export function modelsUpTo(newest: string): Models {
   const { versions } = MODELS;
   const allowed = versions.slice(0, versions.indexOf(newest) + 1);

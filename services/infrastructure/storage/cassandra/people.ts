@@ -229,7 +229,7 @@ export function cassandraSessionStore(session: CassandraSession): SessionStore {
 
   return {
     async create(begun) {
-      if (!(await change(creation(begun)))) throw new Fault('conflict', 'there is such a session');
+      if (!(await change(creation(begun)))) throw new Fault('conflict', 'the session exists');
     },
     find: async (userId, digest) => (await read(FIND_SESSION, [userId, digest]))[0],
     listOf: (userId) => read(LIST, [userId]),

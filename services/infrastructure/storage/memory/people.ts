@@ -52,7 +52,7 @@ export function memorySessionStore(clock: Pick<Clock, 'wallMs'>): SessionStore {
   };
   const put = (session: Session): void => {
     const sessions = ofUser(session.userId);
-    if (sessions.has(session.digest)) throw new Fault('conflict', 'there is such a session');
+    if (sessions.has(session.digest)) throw new Fault('conflict', 'the session exists');
     sessions.set(session.digest, { ...session });
     rows.set(session.userId, sessions);
   };

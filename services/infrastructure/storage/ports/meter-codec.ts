@@ -73,10 +73,10 @@ function recordOf(json: string, what: string): MeterRecord {
  * that does not know the object drops it (decision 240).
  */
 
-/** Row of a key: its prefix, its cycles, and the days of these cycles. */
+/** Row of a key: its prefix, its cycles, and its cycles by day (`MonthDays`). */
 type KeyRow = readonly (string | number)[];
 
-/** Row of a finished month: its end, its cycles, the days of these cycles, and its keys. */
+/** Row of a finished month: its end, its cycles, its cycles by day (`MonthDays`), and its keys. */
 type MonthRow = readonly [
   endsAtMs: number,
   cycles: number,
@@ -88,7 +88,7 @@ type MonthRow = readonly [
 type MeterAddition = {
   readonly days?: readonly number[];
   readonly keys?: readonly KeyRow[];
-  /** Index in `keys` of each reservation's key; -1 if there is no key. */
+  /** For each reservation, the index of its key in `keys`; -1 if the reservation has no key. */
   readonly of?: readonly number[];
   readonly finished?: readonly MonthRow[];
   readonly unrecorded?: number;
@@ -97,7 +97,7 @@ type MeterAddition = {
 /** Number of days in the longest month. */
 const DAYS_MAX = 31;
 
-/** Maximum number of keys in a list. More than a meter counts. */
+/** Maximum number of keys in a list. Larger than the number of keys that a meter counts. */
 const KEYS_MAX = 256;
 
 const PREFIX = new RegExp(`^[\\w-]{${KEY_PREFIX_LENGTH}}$`);

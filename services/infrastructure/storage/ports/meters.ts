@@ -12,7 +12,7 @@ export type KeyCycles = {
   /** First `KEY_PREFIX_LENGTH` characters of the key's digest. */
   readonly prefix: string;
   readonly cycles: number;
-  /** Days of the cycles (`MonthDays` in `limiter/meter/usage`); absent: no cycles. */
+  /** Cycles by day, in the form of `MonthDays` (`limiter/meter/usage`); absent: no cycles. */
   readonly days?: readonly number[];
 };
 
@@ -21,7 +21,7 @@ export type FinishedMonth = {
   /** Unix milliseconds. */
   readonly endsAtMs: number;
   readonly cyclesUsed: number;
-  /** Days of the cycles (`MonthDays`). */
+  /** Cycles by day, in the form of `MonthDays`. */
   readonly days: readonly number[];
   /** Cycles by key. Cycles of unknown keys are missing. */
   readonly keys: readonly KeyCycles[];
@@ -72,7 +72,7 @@ export type MeterRecord = {
    * if there are none.
    */
   readonly unrecorded?: number;
-  /** Days of the used cycles (`MonthDays`); absent if they are unknown or no cycles were used. */
+  /** Used cycles by day (`MonthDays`); absent if the days are unknown or no cycles were used. */
   readonly days?: readonly number[];
   /** Used cycles by key; absent if no key is known. */
   readonly keys?: readonly KeyCycles[];

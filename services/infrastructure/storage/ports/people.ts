@@ -310,7 +310,7 @@ function memberOf({ members }: People, userId: string): Membership {
 
 function withOwner(people: People): People {
   if (hasOwner(people)) return people;
-  throw faultFor('last_owner', 'an account keeps one owner at least');
+  throw faultFor('last_owner', 'an account must have at least one owner');
 }
 
 /** Stores of users, members and sessions. */

@@ -193,7 +193,7 @@ const PHRASES: readonly string[] = [
 ];
 
 /** Control characters, which JSON always escapes. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what stands for phrases
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these characters stand for phrases
 const CONTROL = /[\u0000-\u001f]/;
 
 /**

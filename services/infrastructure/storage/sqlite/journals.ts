@@ -81,7 +81,7 @@ export function sqliteJournalStore(
     },
     async putSeal(incarnation) {
       sealed.add(incarnation);
-      // The seal of an emptied journal keeps its mark as emptied.
+      // If the journal was emptied, the existing seal stays: its `is_emptied` is 1.
       await change('journal_seal', SEALS.put([incarnation, 0], { unlessHigher: 'is_emptied' }));
     },
     async decideEnd(incarnation, end) {

@@ -111,7 +111,7 @@ export function sqliteSessionStore(
   return {
     async create(begun) {
       const isNew = await change(SESSIONS.insert(sessionRowOf(begun)));
-      if (!isNew) throw new Fault('conflict', 'there is such a session');
+      if (!isNew) throw new Fault('conflict', 'the session exists');
     },
     find: async (userId, digest) => (await read(ONE, [userId, overSinceMs(), digest]))[0],
     listOf: (userId) => read(LIST, [userId, overSinceMs()]),

@@ -142,7 +142,7 @@ type Waiting = {
   readonly failed: (error: unknown, isOutcomeUnknown: boolean) => void;
 };
 
-/** Maximum size of a group of other transactions, in bytes: a few milliseconds of work. */
+/** Maximum size of a group without journal transactions, in bytes: a few milliseconds of work. */
 const OTHERS_BYTES_MAX = 256 * 1_024;
 
 /** Outcome of one transaction in a group commit. */

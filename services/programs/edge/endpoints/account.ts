@@ -15,7 +15,7 @@ const Usage = (what: string) =>
     reset: Count.describe('Start of the next period, in Unix seconds.'),
   });
 
-/** Source: interface 4.5. */
+/** Body of the answer to `GET /account`. Source: interface 4.5. */
 const Account = z
   .strictObject({
     plan: z.strictObject({
@@ -37,7 +37,7 @@ const Account = z
   })
   .meta({ id: 'Account' });
 
-/** The caller's plan, usage and key. Source: interface 4.5. */
+/** Endpoint `GET /account`. Source: interface 4.5. */
 export const getAccount = endpoint({
   name: 'getAccount',
   method: 'GET',
@@ -85,7 +85,7 @@ function viewOf({ allowance, description }: AccountCaller, nowMs: number) {
   };
 }
 
-/** Source: decision 249. */
+/** Endpoint `GET /audit`. Source: decision 249. */
 export const getAudit = endpoint({
   name: 'getAudit',
   method: 'GET',

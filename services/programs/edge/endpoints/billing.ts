@@ -8,7 +8,7 @@ import {
   PortalBody,
 } from '#edge/schemas/account';
 
-/** Source: decision 248. */
+/** Endpoint `POST /billing/checkout`. Source: decision 248. */
 export const createCheckout = endpoint({
   name: 'createCheckout',
   method: 'POST',
@@ -43,7 +43,7 @@ export const createCheckout = endpoint({
   },
 });
 
-/** Source: decision 248. */
+/** Endpoint `POST /billing/portal`. Source: decision 248. */
 export const openPortal = endpoint({
   name: 'openPortal',
   method: 'POST',
@@ -74,7 +74,7 @@ export const openPortal = endpoint({
   },
 });
 
-/** Source: decision 248. */
+/** Endpoint `POST /billing/notifications`. Source: decision 248. */
 export const notifyBilling = endpoint({
   name: 'notifyBilling',
   method: 'POST',

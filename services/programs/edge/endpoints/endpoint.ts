@@ -189,11 +189,11 @@ type Options<Body extends z.ZodType, Query extends z.ZodType> = Pick<
   'name' | 'method' | 'path' | 'tag' | 'summary' | 'description' | 'scope' | 'response'
 > & {
   readonly pathId?: PathId;
-  /** Default: calls advance no cycles. */
+  /** Cycles to reserve before a call, as in `Endpoint.cyclesOf`. Default: no cycles. */
   readonly cycles?: (request: CheckedRequest<z.output<Body>, z.output<Query>>) => number;
   readonly bodyBytesMax?: number;
   readonly success?: 201;
-  /** Default: the endpoint takes no query. */
+  /** Schema of the query. Default: the endpoint takes no query. */
   readonly query?: Query;
   readonly body?: Body;
   readonly refusals?: readonly FaultReason[];
@@ -240,7 +240,7 @@ export function endpoint<Body extends z.ZodType, Query extends z.ZodType = typeo
     isGuarded: options.isGuarded ?? false,
     isTagged: options.isTagged ?? false,
     auditedAs: options.auditedAs,
-    // The pipeline parses query and body with their schemas before it calls these two.
+    // The types match: query and body are parsed with their schemas before these functions run.
     cyclesOf: (cycles ?? noCycles) as Endpoint['cyclesOf'],
     handler: handler as Endpoint['handler'],
   };

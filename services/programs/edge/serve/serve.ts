@@ -222,7 +222,7 @@ function perform(
   return localAnswer(plan.handler, plan.request, from, admitted, ports.account);
 }
 
-/** The engine's answer as the endpoint presents the answer. */
+/** The engine's answer after the change that the endpoint's `present` makes, if any. */
 function presented(plan: Planned, answered: EdgeAnswer): EdgeAnswer {
   if (plan.kind !== 'command' || plan.present === undefined) return answered;
   const { body } = answered;

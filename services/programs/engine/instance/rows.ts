@@ -87,8 +87,9 @@ function startOf({ isEveryGeneration }: RecordPage, generation: number, floor: n
 }
 
 /**
- * Returns the same as `startOf`, also for a page by cursor. A paged read by cursor shows the
- * generation of its first page to the end, so later resets are ignored.
+ * Ordinal before the first visible row: from the cursor of the page, if any, otherwise from
+ * `startOf`. A paged read by cursor shows the generation of its first page to the end, so later
+ * resets are ignored.
  */
 function walkStart(page: RecordPage, generation: number, floor: number): number {
   const { cursor } = page;

@@ -35,7 +35,7 @@ export interface AccountAdmin {
   newAccountId(): string;
   /** An account with its keys; undefined if the account does not exist. */
   find(accountId: string): Promise<AccountWithKeys | undefined>;
-  /** `id` replaces the random id. Rejects with `conflict` if the account id exists. */
+  /** Creates an account; `id`: default random. Rejects with `conflict` if the id exists. */
   createAccount(request: { id?: string; name: string; choice: PlanChoice }): Promise<Account>;
   listAccounts(page: { afterId: string | undefined; limit: number }): Promise<Account[]>;
   /** Sets the account's plan. `later` schedules a further plan change. */

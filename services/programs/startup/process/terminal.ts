@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 
-/* Terminal of `ctl`. Separate, because the executable loads this module only for `ctl`. */
+/* Terminal of `ctl`, in its own module, because the executable loads this module only for `ctl`. */
 
 /** Function that asks the user at the terminal. Undefined if standard input is no terminal. */
 export function terminalQuestion(): ((question: string) => Promise<string>) | undefined {

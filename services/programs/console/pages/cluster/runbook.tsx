@@ -1,6 +1,6 @@
 /**
- * Parts of each runbook entry, inlined from docs/runbook.md. Separate, because only
- * the build of the cluster page defines this constant.
+ * Parts of each runbook entry. The build of the cluster page defines this constant from
+ * docs/runbook.md. No other build defines the constant, so only this file uses it.
  */
 declare const RUNBOOK: Readonly<
   Record<string, readonly (readonly [title: string, text: string])[]>

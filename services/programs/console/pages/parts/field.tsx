@@ -30,7 +30,7 @@ type FieldProps = {
 
 type InputProps = FieldProps & {
   readonly type?: 'text' | 'email' | 'password' | 'datetime-local' | 'date' | 'number';
-  /** For numbers and times. */
+  /** Minimum value. Only for number fields and time fields. */
   readonly min?: number;
   readonly max?: number;
   readonly step?: number | 'any';
@@ -38,7 +38,7 @@ type InputProps = FieldProps & {
   readonly autocomplete?: string;
   readonly inputMode?: 'numeric' | 'text';
   readonly isOptional?: boolean;
-  /** Filter field: may be empty, without the mark "optional". */
+  /** Whether the field filters a list: it may be empty, and is not labelled "optional". */
   readonly isFilter?: boolean;
   readonly maxLength?: number;
   readonly placeholder?: string;

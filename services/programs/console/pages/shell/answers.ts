@@ -148,7 +148,7 @@ export type AuditPage = {
 
 /** Answer of `GET /api/usage`. */
 export type Usage = {
-  /** If absent, the page shows only the limits. */
+  /** Name of the plan. If absent, the page shows only the limits. */
   readonly plan?: string;
   readonly requests_per_minute: number;
   readonly requests_in_window: number;

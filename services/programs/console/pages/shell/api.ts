@@ -29,7 +29,7 @@ type Details = {
   readonly field?: string | undefined;
   readonly reason?: string | undefined;
   readonly request_id?: string | undefined;
-  /** Seconds. */
+  /** Time to wait before a retry, in seconds. */
   readonly retry_after?: number | undefined;
 };
 
