@@ -34,7 +34,7 @@ export type Waiting<Call, Answer> = {
 export class Activation<State, Call, Answer> {
   readonly id: string;
   readonly shard: number;
-  /** Undefined while the actor loads. The actor is busy then. */
+  /** State of the actor. Undefined while the actor loads and is therefore busy. */
   state: State | undefined;
   version = 0;
   isBusy = true;

@@ -54,7 +54,7 @@ type Watched = {
   suspectedMs: number;
   /** Whether the missing journal of this owner has been reported. */
   isReported: boolean;
-  /** Undefined while no examination is running. */
+  /** Findings of the running examination. Undefined while no examination is running. */
   findings: Findings | undefined;
 };
 

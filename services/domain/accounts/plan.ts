@@ -28,7 +28,7 @@ export type PlanChange = {
 export type PlanSetting = {
   readonly plan: Plan;
   readonly limits: Limits;
-  /** Undefined: no change is scheduled. */
+  /** Scheduled change to another plan. Undefined: no change is scheduled. */
   readonly later?: Omit<PlanChange, 'from'> | undefined;
 };
 

@@ -42,7 +42,7 @@ type PlanDetails = Readonly<Record<string, string>>;
 
 /** Ports for `billingDesk`. */
 export type BillingDeskPorts = {
-  /** Undefined: no provider is configured. */
+  /** Payment provider. Undefined: no provider is configured. */
   readonly provider: BillingProvider | undefined;
   readonly billing: BillingStore;
   readonly accounts: Pick<AccountStore, 'find'>;

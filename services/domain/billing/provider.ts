@@ -48,7 +48,7 @@ export type ChargeEvent = {
   readonly id: string;
   readonly atMs: number;
   readonly chargeId: string;
-  /** Undefined: the event does not contain the id. */
+  /** Id of the payment intent. Undefined: the event does not contain the id. */
   readonly paymentIntentId: string | undefined;
   readonly customerId: string | undefined;
   readonly invoiceId: string | undefined;

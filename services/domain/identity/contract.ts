@@ -8,11 +8,11 @@ export type Snapshot = {
   cycle: number;
   /** Seven strengths in mode order: the tendencies limited to [0, 1]. */
   readonly strengths: Float64Array;
-  /** [0, 1]. */
+  /** Energy, in [0, 1]. */
   energy: number;
   /** Position in `STRESS_STATES`. */
   stressLevel: number;
-  /** (0, 1]. */
+  /** Stability, in (0, 1]. */
   stability: number;
 };
 

@@ -280,7 +280,7 @@ export function gainOf(confidence: number): number {
   return confidence / (confidence + READING_NOISE);
 }
 
-/** Variance of a reading around a set-point of `evidence` readings; 1 for `EVIDENCE_MAX` readings. */
+/** Variance of a reading around a set-point of `evidence` readings; 1 for `EVIDENCE_MAX`. */
 function uncertaintyOf(evidence: number): number {
   return 1 + UNCERTAINTY * (1 / (1 + evidence) - 1 / (1 + EVIDENCE_MAX));
 }

@@ -37,9 +37,9 @@ type ByMode = Readonly<Record<ModeKey, number>>;
 export type Scored = {
   kind: 'scored';
   version: string;
-  /** [0, 1]; pulled towards 0.5 if the answers are doubtful. */
+  /** Strength of each mode, in [0, 1]. Doubtful answers pull the strengths towards 0.5. */
   modeStrengths: ByMode;
-  /** [1, 5]. */
+  /** Score of each mode, in [1, 5]. */
   scores: ByMode;
   dominantModes: readonly ModeName[];
   /** The three nearest personas, nearest first. `fit` is the squared distance's chi-square tail. */

@@ -17,7 +17,10 @@ export type ShardOwner = {
 
 /** Optional details of a refusal. */
 export type FaultOptions = {
-  /** Reason from one of the closed sets in `error-reasons`. May change the HTTP status, for example 400 instead of 422. */
+  /**
+   * Reason from a closed set. Some reasons change the HTTP status, for example to 400 instead of
+   * 422.
+   */
   reason?: AnyReason | undefined;
   /** Location of the invalid value: a JSON path, or the name of a parameter or header. */
   field?: string | undefined;

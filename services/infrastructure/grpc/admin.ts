@@ -66,7 +66,7 @@ export type InstanceReport = {
   readonly incarnation: string;
   /** Whether this engine answers calls for the instance. */
   readonly isServed: boolean;
-  /** Undefined if the instance is not in memory. */
+  /** State of the instance in memory. Undefined if the instance is not in memory. */
   readonly active: ActiveInstance | undefined;
 };
 

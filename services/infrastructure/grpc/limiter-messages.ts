@@ -67,7 +67,7 @@ export type AccountCall = Traced &
     readonly accountId: string;
     /** Name of the call, from a closed set. The limiter checks name and body. */
     readonly name: string;
-    /** JSON data. */
+    /** Arguments of the call, as JSON data. */
     readonly body: unknown;
   };
 
@@ -116,7 +116,7 @@ export type CallerDescription = {
   readonly keyId: string;
   /** A `KeyScope`, or a scope of a later release. */
   readonly keyScope: string;
-  /** Undefined if the key does not expire. */
+  /** Expiry of the key, in Unix milliseconds. Undefined if the key does not expire. */
   readonly keyExpiresAtMs: number | undefined;
 };
 

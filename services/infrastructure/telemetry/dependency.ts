@@ -11,7 +11,7 @@ const OUTAGE_MS = 3_000;
 const UNANSWERED_MIN = 2;
 
 type DependencyOptions = {
-  /** `Cassandra`, `NATS`, `limiter`. */
+  /** Display name, such as `Cassandra`, `NATS` or `limiter`. */
   readonly name: string;
   readonly address: string;
   readonly clock: Clock;

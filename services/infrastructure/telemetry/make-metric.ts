@@ -75,7 +75,7 @@ type ScrapedValue = {
 type Exemplar = {
   readonly labelSet: { readonly trace_id: string };
   readonly value: number;
-  /** Unix time in seconds. */
+  /** Time of the observation, in Unix seconds. */
   readonly timestamp: number;
 };
 

@@ -9,6 +9,6 @@ export type ProcessPorts = {
    * error occurred.
    */
   readonly onBug: (error: unknown, traceparent?: string) => void;
-  /** Undefined if tracing is off. */
+  /** Tracer of the process. Undefined if tracing is off. */
   readonly tracer?: Tracer | undefined;
 };

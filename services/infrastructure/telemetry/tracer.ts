@@ -35,7 +35,7 @@ export interface Span {
 export type RequestTrace = {
   /** Trace context for the response, log lines and calls of the request. */
   readonly traceparent: string;
-  /** Undefined if the trace is not recorded. */
+  /** Span of the request. Undefined if the trace is not recorded. */
   readonly span: Span | undefined;
 };
 

@@ -36,9 +36,9 @@ export type EdgePorts = {
   readonly randomness: Randomness;
   readonly metrics: Metrics;
   readonly logger: Logger;
-  /** Undefined if no source announces account changes; refusals are then not cached. */
+  /** Announcements of account changes. Undefined: none, so refusals are not cached. */
   readonly accountNews?: AccountNews | undefined;
-  /** Undefined if tracing is off. */
+  /** Tracer of the process. Undefined if tracing is off. */
   readonly tracer?: Tracer | undefined;
 };
 

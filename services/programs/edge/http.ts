@@ -136,7 +136,7 @@ export type Caller = {
    * For a member, the session id, which is no key digest.
    */
   readonly credential: string;
-  /** Set if a member calls; undefined if an API key calls. Source: decision 253. */
+  /** Member who makes the call. Undefined if an API key makes the call. Source: decision 253. */
   readonly member?: Member | undefined;
 };
 
@@ -146,9 +146,9 @@ export type Exchange = {
   readonly requestId: string;
   /** Monotonic time when the first byte arrived, in milliseconds. */
   readonly startedMs: number;
-  /** Undefined until authentication, and after a failed authentication. */
+  /** Caller of the request. Undefined before authentication, and after a failed authentication. */
   caller: Caller | undefined;
-  /** Undefined if the request is not traced. */
+  /** Trace of the request. Undefined if the request is not traced. */
   readonly trace?: RequestTrace | undefined;
   /** Whether the request takes a slot: it is complete and not answered yet. */
   isActive: boolean;

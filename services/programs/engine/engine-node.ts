@@ -180,7 +180,7 @@ type EnginePorts = ProcessPorts & {
   readonly metrics: Metrics;
   readonly instances: InstanceStore;
   readonly listings: ListingStore;
-  /** Undefined: all models in this program. */
+  /** Models that instances may use. Undefined: all models in this program. */
   readonly models?: Models | undefined;
   /** Bounds for moving rows from a head to chunks. Undefined: `CHUNK_BOUNDS`. */
   readonly chunkBounds?: ChunkBounds | undefined;
@@ -224,7 +224,7 @@ type EngineActorsPorts = ProcessPorts & {
   readonly gate: ShardGate;
   readonly instances: InstanceStore;
   readonly listings: ListingStore;
-  /** Undefined: all models in this program. */
+  /** Models that instances may use. Undefined: all models in this program. */
   readonly models?: Models | undefined;
   /** Bounds for moving rows from a head to chunks. Undefined: `CHUNK_BOUNDS`. */
   readonly chunkBounds?: ChunkBounds | undefined;

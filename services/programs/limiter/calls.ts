@@ -69,7 +69,7 @@ function read<Schema extends z.ZodType>(schema: Schema, body: unknown): z.infer<
 
 type BillingCallsPorts = {
   readonly audit: AuditTrail;
-  /** Undefined: this service sells no plans. */
+  /** Desk that sells plans. Undefined: this service sells no plans. */
   readonly desk: BillingDesk | undefined;
 };
 

@@ -76,7 +76,7 @@ export function edgeConfigOf(config: Config, foundation: Foundation): EdgeConfig
 type Backends = AsyncDisposable & {
   readonly engine: EngineClient;
   readonly limiter: LimiterClient;
-  /** Undefined without a bus. */
+  /** Announcements of account changes. Undefined without a bus. */
   readonly accountNews: AccountNews | undefined;
   readonly list: ((role: CalledRole) => Disposable) | undefined;
   /** Peers without which the edge cannot serve. */

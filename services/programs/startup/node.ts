@@ -39,7 +39,7 @@ type Served = {
   readonly service: WireService;
   /** Disposing ends the actors. */
   readonly actors: AsyncDisposable;
-  /** Undefined for actors on in-memory storage, which belong to no cluster. */
+  /** Cluster node. Undefined for in-memory storage: the actors belong to no cluster. */
   readonly node: ProcessNode | undefined;
   /** Account administration for the admin port. Undefined for services without accounts. */
   readonly administration: (Administration & { readonly load?: Limiter['load'] }) | undefined;

@@ -69,7 +69,7 @@ export type SessionOptions = {
    */
   readonly contactPoints: readonly string[];
   readonly localDataCenter: string;
-  /** Undefined: no keyspace, for the caller that creates the keyspace. */
+  /** Keyspace of all statements. Undefined for the caller that creates the keyspace. */
   readonly keyspace: string | undefined;
   /** Credentials for each new connection. Open connections keep their credentials. */
   readonly credentials?: Reloadable<UserAndPassword> | undefined;

@@ -19,7 +19,7 @@ import {
 import { DRIFT_EVENTS, OBSERVATIONS, type Packing, type RowReading } from '#storage/ports/rows';
 
 type Stored = {
-  /** Undefined if only answers have been stored so far. */
+  /** Newest head. Undefined if only answers have been stored so far. */
   head: InstanceHead | undefined;
   /** Ordered by their last ordinals, ascending. */
   history: Chunk[] | undefined;

@@ -19,7 +19,7 @@ type Stored = { readonly version: number; readonly row: MeterRow };
  */
 export function memoryMeterStore(): ErasableMeters {
   const meters = new Map<string, Stored>();
-  /** By account, newest first. */
+  /** Finished months by account, newest first. */
   const months = new Map<string, readonly StoredMonth[]>();
   const erased = new Set<string>();
 

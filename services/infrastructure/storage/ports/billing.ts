@@ -77,11 +77,11 @@ export type BilledCustomer = { readonly id: string; readonly atMs: number };
 
 /** All reports of the payment provider about an account. Immutable. */
 export type BillingRecord = {
-  /** Newest first. The next purchase uses the first customer. */
+  /** Customers, newest first. The next purchase uses the first customer. */
   readonly customers: readonly BilledCustomer[];
-  /** Ordered by id. */
+  /** Subscriptions, ordered by id. */
   readonly subscriptions: readonly BilledSubscription[];
-  /** Ordered by time and event id. */
+  /** Returned and reinstated payments, ordered by time and event id. */
   readonly returns: readonly ReturnFact[];
 };
 

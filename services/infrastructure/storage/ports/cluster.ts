@@ -14,7 +14,7 @@ export type ShardRow = {
 export type ShardChange = {
   readonly service: ShardedService;
   readonly shard: number;
-  /** Undefined: the shard has never had an owner. */
+  /** Row to replace. Undefined: the shard has never had an owner. */
   readonly from: ShardRow | undefined;
   /** New owner. Its epoch is the epoch of `from` plus one, or 1. */
   readonly owner: string;

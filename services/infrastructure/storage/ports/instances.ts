@@ -106,7 +106,7 @@ export type InstanceHead = {
   readonly description: string;
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
-  /** Set if the instance was deleted. The head is then only a marker (architecture 3.2). */
+  /** Time of the deletion. If set, the head is only a deletion marker (architecture 3.2). */
   readonly deletedAtMs: number | undefined;
   /** Start of the first interval: creation, or last reset. */
   readonly originMs: number;
@@ -125,7 +125,7 @@ export type InstanceHead = {
   readonly newestHistory: NewestRows;
   /** Drift events after the last chunk, up to `driftCount`. */
   readonly newestDrift: NewestRows;
-  /** Absent if no rows were trimmed. */
+  /** Floor of the instance's rows. Absent if no rows were trimmed. */
   readonly floor?: Floor;
   /** Model version of the vector (model 9). A replay needs the same model. */
   readonly modelVersion: string;

@@ -18,7 +18,7 @@ export type KeyCycles = {
 
 /** Usage of an account in a finished month. */
 export type FinishedMonth = {
-  /** Unix milliseconds. */
+  /** End of the month, in Unix milliseconds. */
   readonly endsAtMs: number;
   readonly cyclesUsed: number;
   /** Cycles by day, in the form of `MonthDays`. */

@@ -11,7 +11,7 @@ import { faultFor } from '#errors/fault';
 type Asked = {
   readonly body: unknown;
   readonly params: Readonly<Record<string, string | undefined>>;
-  /** Not validated. */
+  /** Query parameters, not validated. */
   readonly query: Readonly<Record<string, unknown>>;
   readonly visit: Visit;
 };

@@ -163,7 +163,7 @@ const READS_MAX = 60;
  */
 const ATTEMPTS_MAX = 3;
 
-/** Reads the observation at `offset` from the newest (0: the newest). Undefined if there is none. */
+/** Reads the observation at `offset` from the newest (0: the newest); undefined if none exists. */
 type ReadAt = (offset: number) => Promise<HistoryEntry | undefined>;
 
 /**

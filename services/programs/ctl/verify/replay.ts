@@ -45,9 +45,9 @@ const BRANCHES_MAX = 32;
  * unknown reset adds a branch for each mode. The state vector has all inputs of an `initial` reset.
  * A `default` reset needs the end state of the previous generation.
  *
- * A row does not record the model version either. In the head's generation, the model changes at the
- * cycle that the head stores (`Model.sinceCycle`). Earlier generations are replayed with model 1.0,
- * because a reset keeps only values that all models compute in the same way.
+ * A row does not record the model version either. In the head's generation, the model changes at
+ * the cycle that the head stores (`Model.sinceCycle`). Earlier generations are replayed with model
+ * 1.0, because a reset keeps only values that all models compute in the same way.
  *
  * The first interval of a generation needs the generation's origin. An origin is known only for the
  * first generation (creation), for the present generation (head) and for known resets. Without an

@@ -159,7 +159,7 @@ const TRIES_MAX = 3;
 /** Pause between two tries, in milliseconds. A running checkpoint ends within this time. */
 const PAUSE_MS = 2_000;
 
-/** Result of one step. */
+/** Result of one batch of instances. */
 type Trimmed = {
   readonly lookedAt: number;
   readonly trimmed: number;

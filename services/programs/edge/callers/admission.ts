@@ -310,7 +310,7 @@ const REFUSAL_AGE_MS_MAX = 30_000;
  */
 const CHANGE_MS = 1_000;
 
-/** The parts that decide a call's rate limit. */
+/** Parts of a call by which a cached refusal is found. */
 type LimitedCall = {
   readonly caller: { readonly accountId: string; readonly credential: string };
   readonly scope: NeededRight;
@@ -319,7 +319,7 @@ type LimitedCall = {
 type Limited = {
   readonly accountId: string;
   readonly allowance: Allowance;
-  /** Monotonic time, in milliseconds. */
+  /** Time at which the cached refusal expires (monotonic, in milliseconds). */
   readonly endsAtMs: number;
 };
 

@@ -36,7 +36,7 @@ export type PathId = {
 
 const UNKNOWN_INSTANCE = 'inst_00000000000000ff';
 
-/** Instance id. */
+/** Path id of an instance. */
 export const INSTANCE_ID: PathId = {
   description: 'Id of an instance.',
   schema: {

@@ -55,13 +55,13 @@ export type EventStreamParts = {
  */
 export class EventStream {
   readonly caller: Caller;
-  /** Monotonic time, in milliseconds. */
+  /** Start of the stream (monotonic, in milliseconds). */
   readonly startedMs: number;
   readonly #parts: EventStreamParts;
   #cursor: EventCursor | undefined;
   #writtenMs: number;
   #end: StreamEnd | undefined;
-  /** Set while the client has not read the last write. */
+  /** Ends the wait for the client. Set while the client has not read the last write. */
   #drained: (() => void) | undefined;
 
   constructor(parts: EventStreamParts) {

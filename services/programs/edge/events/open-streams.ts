@@ -63,11 +63,11 @@ type EventStreamsPorts = {
   readonly randomness: Randomness;
   /** Called with the cause when a stream has ended. */
   readonly onEnd: (why: StreamEnd) => void;
-  /** Undefined if no source announces account changes. */
+  /** Announcements of account changes. Undefined if no source announces account changes. */
   readonly accountNews: AccountNews | undefined;
   /** Maximum streams; 2,000 by default. */
   readonly streamsMax?: number;
-  /** Default: at most an hour, and the usual reconnect delay. */
+  /** Limits of the stream duration. Default: at most an hour, and the usual reconnect delay. */
   readonly renewal?: Renewal | undefined;
 };
 

@@ -264,7 +264,7 @@ const WAITING_MAX = 16_384;
  */
 const HOLDING_MAX = 1_024;
 
-/** Requests of a connection. */
+/** Requests of one connection that wait for their turn, and the newest answers. */
 type Pipeline = {
   readonly socket: Duplex;
   /** Answer to the newest request. All other answers are sent before it. */

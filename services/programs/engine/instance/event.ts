@@ -15,7 +15,7 @@ export type KeyedItems = {
   readonly statuses: readonly ('applied' | 'replayed')[];
 };
 
-/** Instance change. */
+/** Change of an instance, without its time, model version and idempotency key. */
 export type InstanceChange =
   | {
       readonly kind: 'created';
@@ -36,7 +36,7 @@ export type InstanceChange =
       readonly observations: readonly TimedObservation[];
       readonly isBatch: boolean;
       readonly isEveryStateWanted: boolean;
-      /** Absent: no batch item has a key. */
+      /** Keys and outcomes of the batch items. Absent: no batch item has a key. */
       readonly items?: KeyedItems | undefined;
     }
   | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' }

@@ -51,11 +51,11 @@ type InstancePorts = {
   readonly store: InstanceStore;
   /** Bounds for moving rows from a head to chunks. Undefined: `CHUNK_BOUNDS`. */
   readonly chunkBounds?: ChunkBounds | undefined;
-  /** Undefined: all models in this program. */
+  /** Models that instances may use. Undefined: all models in this program. */
   readonly models?: Models | undefined;
   readonly directory: Directory;
   readonly metrics: EngineMetrics;
-  /** Undefined: no calls wait for events. */
+  /** Calls that wait for events. Undefined: no calls wait for events. */
   readonly waiters?: Pick<EventWaiters, 'changed'> | undefined;
 };
 

@@ -289,7 +289,7 @@ const FLOOR_BYTES = 110;
 /** Characters that take two bytes in memory. A single such character doubles the whole text. */
 const WIDE = /[\u0100-\uffff]/;
 
-/** Text memory, in bytes. */
+/** Memory that a text takes, in bytes. */
 export function bytesOfText(text: string): number {
   return WIDE.test(text) ? 2 * text.length : text.length;
 }

@@ -91,7 +91,7 @@ type KeyRequest = {
   readonly expiresAtMs?: number | undefined;
   /** In `networkText` format; empty: any address. */
   readonly networks?: readonly string[] | undefined;
-  /** Undefined: the service itself is the creator. */
+  /** Creator of the key. Undefined: the service itself is the creator. */
   readonly createdBy?: Creator | undefined;
 };
 

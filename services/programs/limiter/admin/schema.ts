@@ -121,11 +121,11 @@ export const AccountView = z.object({
   plan: PlanName,
   status: z.enum(['active', 'suspended', 'importing', 'deleting']),
   limits: LimitsWire,
-  /** Absent: no plan change is scheduled. */
+  /** Scheduled plan change. Absent: no plan change is scheduled. */
   plan_change: z.object({ plan: PlanName, limits: LimitsWire, at: z.string() }).optional(),
-  /** Absent: no model is selected. */
+  /** Model selected for the instances. Absent: no model is selected. */
   model_version: z.string().optional(),
-  /** Absent: the plan's retention applies. */
+  /** Retention of the account itself. Absent: the plan's retention applies. */
   retention_days: RetentionWire.optional(),
   created_at: z.string(),
 });
@@ -145,7 +145,7 @@ export const KeyView = z.object({
   scope: z.string(),
   /** `active`, `disabled`, `revoked` or `expired`. */
   status: z.string(),
-  /** Absent: any address. */
+  /** Networks from which calls are accepted. Absent: any address. */
   networks: z.array(z.string()).optional(),
   created_at: z.string(),
   disabled_at: z.string().optional(),
@@ -155,7 +155,7 @@ export const KeyView = z.object({
   replaced_by: z.string().optional(),
   /** `kind` is `user` or `operator`. Absent: an older release did not record the creator. */
   created_by: z.object({ kind: z.string(), id: z.string() }).optional(),
-  /** Absent: no recorded use. */
+  /** Last recorded use. Absent: no use is recorded. */
   last_used: z
     .object({
       /** Last use time, truncated to minutes. */
@@ -192,7 +192,7 @@ export const UsageView = z.object({
   requests_in_window: z.int(),
   /** Window watermark: requests that need no further journal record. */
   window_mark: z.int(),
-  /** Absent between two windows. */
+  /** End of the window. Absent between two windows. */
   window_resets_at: z.string().optional(),
   cycles_per_month: z.int(),
   cycles_used: z.int(),

@@ -53,7 +53,7 @@ type AdminServerPorts = ProcessPorts & {
 type AccountPorts = {
   readonly admin: AccountAdmin;
   readonly trail: AuditTrail;
-  /** Receives each change. */
+  /** Called after each requested change, with its outcome. */
   readonly heard: AdminAudit;
   readonly cluster: ClusterOverview;
 };

@@ -76,7 +76,7 @@ export class KeyUses implements AsyncDisposable {
     return taken;
   }
 
-  /** Never rejects. */
+  /** Stores uses concurrently, and drops uses that cannot be stored in time. Never rejects. */
   async #storeAll(all: readonly Noted[]): Promise<void> {
     await forEachConcurrently(all, KEY_USES_AT_ONCE_MAX, async ({ accountId, use }) => {
       const stored = async () => await this.#store.note(accountId, use);

@@ -100,7 +100,7 @@ export function cyclesByDay(days: MonthDays, used: number): number[] {
   ];
 }
 
-/** A list's present day. */
+/** Index of the day that further usage of a list belongs to. */
 function dayOf(days: readonly number[]): number {
   return (days[0] ?? 0) + days.length - 1;
 }

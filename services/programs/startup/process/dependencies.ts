@@ -21,7 +21,7 @@ import { type Tracer, traceFields } from '#telemetry/tracer';
 
 /** Dependencies that every process has. */
 export type Foundation = ReturnType<typeof foundationOf> & {
-  /** Undefined if tracing is off. */
+  /** Tracer of the process. Undefined if tracing is off. */
   readonly tracer?: Tracer | undefined;
 };
 

@@ -4,7 +4,7 @@ import { counted, inWords, levelText, localTime, numberText } from '#pages/parts
 /** An instance with the data to compare. */
 export type Side = Pick<Report, 'snapshot' | 'contract'> & {
   readonly instance: Instance;
-  /** Undefined before the first observation. */
+  /** Drift level after the last cycle. Undefined before the first observation. */
   readonly drift: Report['drift']['level'] | undefined;
 };
 
@@ -13,7 +13,7 @@ type Fact = {
   readonly what: string;
   readonly first: string;
   readonly second: string;
-  /** Empty if the values are equal. */
+  /** Difference as text. Empty if the values are equal. */
   readonly difference: string;
 };
 

@@ -26,7 +26,7 @@ type LivePoint = {
 export type InstanceView = {
   /** The newest state. */
   readonly now: FollowedState | undefined;
-  /** Undefined until an event contains the generation. */
+  /** Present generation. Undefined until an event contains the generation. */
   readonly generation: number | undefined;
   /** States, oldest first, at most `KEPT_MAX`. */
   readonly points: readonly LivePoint[];

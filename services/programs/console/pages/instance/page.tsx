@@ -19,7 +19,7 @@ import { Link, Page } from '#view/shell/router';
 type Begun = {
   readonly instance: Instance;
   readonly personas: readonly Persona[];
-  /** Undefined if no observation shows the generation. */
+  /** Present generation. Undefined if no observation shows the generation. */
   readonly generation: number | undefined;
 };
 

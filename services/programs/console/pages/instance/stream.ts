@@ -35,7 +35,7 @@ type Listeners = {
 export class InstanceStream implements Disposable {
   readonly #id: string;
   readonly #listeners: Listeners;
-  /** Undefined while the tab is hidden, and after the end. */
+  /** Open event source. Undefined while the tab is hidden, and after the end of the stream. */
   #source: EventSource | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #hiding: ReturnType<typeof setTimeout> | undefined;

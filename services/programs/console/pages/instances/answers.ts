@@ -41,7 +41,7 @@ export type Instance = ListedInstance & {
   readonly updated_at: string;
   readonly stress_state: string;
   readonly stability_index: number;
-  /** Absent during an upgrade from release 1.0. */
+  /** Version of the model. Absent during an upgrade from release 1.0. */
   readonly model_version?: string;
 };
 

@@ -168,7 +168,7 @@ export type Usage = {
 
 /** Row of `GET /api/usage/months`, present month first. The days of the present month end today. */
 export type UsageMonth = {
-  /** For example `2026-01`. */
+  /** UTC month, such as `2026-01`. */
   readonly month: string;
   readonly cycles: number;
   readonly days: readonly { readonly date: string; readonly cycles: number }[];
@@ -183,7 +183,7 @@ export type UsageMonth = {
 
 /** Answer of `GET /api/usage/instances`, for the present month. */
 export type InstanceUsage = {
-  /** For example `2026-01`. */
+  /** UTC month, such as `2026-01`. */
   readonly month: string;
   /** Time when the search ran. */
   readonly as_of: string;
@@ -206,7 +206,7 @@ export type InstanceUsage = {
 
 /** Answer of `GET /api/billing`. */
 export type Billing = {
-  /** Absent if no payment provider is configured. */
+  /** Name of the payment provider. Absent if no payment provider is configured. */
   readonly provider?: string;
   readonly plan: string;
   readonly next_plan?: { readonly plan: string; readonly at: string };
