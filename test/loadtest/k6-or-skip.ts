@@ -3,8 +3,8 @@ import { installedK6 } from '#deploy/local/install/k6';
 
 /**
  * uvu's `suite` for tests with k6. If k6 is not available, the suite skips its tests. If CI=true,
- * throws instead, because CI builds k6 before the tests. test/runner/plan.ts finds the tests with
- * k6 by the name of this function.
+ * throws instead, because CI builds k6 before the tests. Separate, because test/runner/plan.ts finds
+ * the tests with k6 by the name of this function.
  */
 export async function k6OrSkip(name: string) {
   const real = plainSuite(name);

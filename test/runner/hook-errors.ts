@@ -2,8 +2,8 @@ import { registerHooks } from 'node:module';
 
 /*
  * Makes a suite report errors of its hooks. Without this change, uvu drops these errors, because
- * the `finally` block of its runner returns. In its own file, so that `--import` can load it before
- * a test file.
+ * the `finally` block of its runner returns. Separate, so that `--import` can load this file
+ * before a test file.
  */
 
 const HOOKS_END = '\t} finally {\n\t\tstate.__test__';
