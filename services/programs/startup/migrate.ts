@@ -6,8 +6,8 @@ import { STANDARD_ERROR, STANDARD_OUTPUT } from '#telemetry/logger';
 /**
  * Creates or migrates the tables of the configured keyspace. Idempotent. Fulfils with the exit
  * code: 1, with one line on standard error, if the servers or tables prevent the migration. Rejects
- * with `ConfigError` if the storage needs no migration. In its own module, because the executable
- * loads each command on demand.
+ * with `ConfigError` if the storage needs no migration. Separate, because the executable loads
+ * each command on demand.
  */
 export async function migrateAll(config: Config): Promise<number> {
   if (config.SERVICE_STORAGE === 'sqlite') {

@@ -1,6 +1,6 @@
 /**
  * Parts of each runbook entry. The build of the cluster page defines this constant from
- * docs/runbook.md. No other build defines the constant, so only this file uses it.
+ * docs/runbook.md. Separate, because no other build defines the constant.
  */
 declare const RUNBOOK: Readonly<
   Record<string, readonly (readonly [title: string, text: string])[]>
