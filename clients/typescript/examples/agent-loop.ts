@@ -1,59 +1,42 @@
-import { ACTIONS, IdentityEngine, type KnownAction, type ModeTarget } from 'identity-engine';
+import { Agent, IdentityEngine, ToolPolicy } from 'identity-engine';
 
 /*
- * An agent that obeys its contract. In each turn, the agent offers its language model only actions
- * that the contract does not forbid, and reports the chosen action as an observation. A stand-in
- * for the language model chooses at random. Needs a service and an API key (`make run` in the
- * service's repository prints a key).
+ * An agent that changes its behavior. A scripted model deploys again and again, and every
+ * deployment fails. The failures are observed as stress, until the contract forbids the tool and
+ * the prompt asks for help. Needs a service and an API key (`make run` in the service's repository
+ * prints a key).
  *
  * Usage: IDENTITY_ENGINE_API_KEY=… node examples/agent-loop.ts [turns, default 10]
  */
 
-/** Mode and signal strength of the observation that reports an action. */
-const SHOWS: Readonly<Record<KnownAction, readonly [ModeTarget, number]>> = {
-  explore: ['EXPLORATION', 0.8],
-  question: ['PERCEPTION', 0.6],
-  elaborate: ['EXPLORATION', 0.4],
-  suggest: ['ASSERTION', 0.4],
-  execute: ['ORDER', 0.7],
-  pivot: ['EXPLORATION', 0.9],
-  challenge: ['ASSERTION', 0.9],
-  comfort: ['CONNECTION', 0.8],
-  clarify: ['PERCEPTION', 0.7],
-  stabilize: ['ORDER', 0.5],
-  defer: ['CONNECTION', 0.3],
-  withdraw: ['STRESS_RESPONSE', 0.6],
-};
-
-/** Stand-in for a language model: picks a tool at random. */
-async function languageModel(tools: readonly KnownAction[]): Promise<KnownAction> {
-  return tools[Math.floor(Math.random() * tools.length)] ?? 'defer';
-}
+const TOOLS = { deploy: () => Promise.reject(new Error('the build is broken')) };
 
 const turns = Number(process.argv[2] ?? 10);
 const client = new IdentityEngine();
-const { data: agent } = await client.instances.create({
+const { data: ada } = await client.instances.create({
   name: 'Ada',
   initial_config: { mode_strengths: { perception: 0.7, order: 0.6, connection: 0.4 } },
 });
-const instance = client.instance(agent.id);
-const guard = instance.guard({ maxAgeMs: 60_000 });
-await guard.refresh();
+const agent = new Agent(client.instance(ada.id), {
+  tools: new ToolPolicy({ deploy: 'execute' }, { tools: Object.keys(TOOLS) as 'deploy'[] }),
+  onError: (error) => console.error(`the service is away: ${error}`),
+});
 
-const startMs = Date.now() - turns * 60_000;
-for (let turn = 1; turn <= turns; turn += 1) {
-  const tools = Object.values(ACTIONS).filter((action) => guard.allows(action));
-  const action = await languageModel(tools);
-  guard.require(action); // a language model may choose an action that it was not offered
-  const [mode_target, signal_strength] = SHOWS[action];
-  // Timestamps simulate one minute per turn, so that the example takes seconds.
-  const timestamp = new Date(startMs + turn * 60_000).toISOString();
-  const context = { turn, action };
-  const { data } = await instance.process({ mode_target, signal_strength, context, timestamp });
-  const { stress_state, energy_level } = data.snapshot;
+for (let number = 1; number <= turns; number += 1) {
+  const turn = await agent.begin({ runId: ada.id, turn: number });
+  // Put turn.prompt last into the instructions of a language model. This model always deploys.
+  const refusal = turn.refusalOf('deploy');
+  if (refusal === undefined) {
+    for (let attempt = 1; attempt <= 2; attempt += 1) {
+      await TOOLS.deploy().then(
+        () => turn.used('deploy', 'ok'),
+        () => turn.used('deploy', 'error'),
+      );
+    }
+  }
   console.log(
-    `${turn}: ${action}; stress ${stress_state}, energy ${energy_level.toFixed(2)}, ` +
-      `drift ${data.drift.level}; not now: ${data.contract.forbidden_actions.join(' ') || 'nothing'}`,
+    `${number}: ${turn.contract?.stress_state}; ${refusal ?? 'deployed twice, failed twice'}`,
   );
+  await turn.end();
 }
-await client.instances.delete(agent.id);
+await client.instances.delete(ada.id);

@@ -18,6 +18,9 @@ live('shows the state, and each observation as it happens', async (pages) => {
   const { page, life } = opened;
   await untilCycle(page, 0);
   assert.is(await figure(page, 'Energy'), '80 %');
+  // An engine of release 1.0 names no model.
+  assert.is(await figure(page, 'Model'), '1.0');
+  assert.is(await page.getByText('Model 1.1 changes a list').count(), 0);
   assert.is(await figure(page, 'Drift'), 'D0 within band');
   assert.match(await figure(page, 'Generation'), /unknown until an observation/);
   await page.getByText('The Analyst').first().waitFor();

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { PASSWORD } from '#test/console/console-fixture';
 import { assertQuiet } from '#test/console/pages/fakes/browser-suite';
 import { openPage } from '#test/console/pages/fakes/pages-fixture';
-import { untilCycle } from '#test/console/pages/instance/live-page';
+import { figure, untilCycle } from '#test/console/pages/instance/live-page';
 import { runMain } from '#test/support/process-run';
 import { chromiumSuite, launchChromium } from '#test/support/servers/chromium';
 
@@ -45,6 +45,8 @@ async function observe(page: Page, post: (body: object) => Promise<unknown>): Pr
   const shownMs = performance.now() - began;
   console.log(`an observation by the API is shown after ${shownMs.toFixed(0)} ms`);
   assert.ok(shownMs < SHOWN_MS_MAX, `${shownMs} ms`);
+  assert.is(await figure(page, 'Model'), '1.1');
+  await page.getByText('Model 1.1 changes a list after three consecutive observations').waitFor();
   await page.getByRole('row', { name: /^1 .* Context of cycle 1: / }).waitFor();
   await page.getByRole('textbox', { name: 'Context' }).fill('{"turn": 2}');
   await page.getByRole('button', { name: 'Send, for 1 cycle' }).click();
