@@ -25,6 +25,8 @@ export {
 } from './agent/appraiser.ts';
 export {
   contractPrompt as toPrompt,
+  type Phrases,
+  type PromptedContract,
   WORDING,
   type Wording,
   type WordingChanges,

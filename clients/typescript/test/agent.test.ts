@@ -95,7 +95,8 @@ turns(
     const [sent, ...more] = observed(server);
     assert.equal(more, []);
     assert.is(sent?.headers['idempotency-key'], 'turn:run-1:3');
-    const { timestamp, ...seen } = sent?.body as Record<string, unknown>;
+    assert.ok(sent);
+    const { timestamp, ...seen } = sent.body as Record<string, unknown>;
     assert.equal(seen, { mode_target: 'PERCEPTION', signal_strength: 0.5, confidence: 0.3 });
     assert.not.match(JSON.stringify(server.received), /secret/);
   },

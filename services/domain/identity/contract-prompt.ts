@@ -63,7 +63,8 @@ export type Wording = {
   readonly unknown: string;
 };
 
-type Phrases = Readonly<Record<string, string>>;
+/** Phrases or sentences by value of a vocabulary. */
+export type Phrases = Readonly<Record<string, string>>;
 
 /** Default wording. */
 export const WORDING: Wording = {
