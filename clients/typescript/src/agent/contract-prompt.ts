@@ -64,7 +64,11 @@ export type Wording = {
   readonly unknown: string;
 };
 
-/** Phrases or sentences by value of a vocabulary. */
+/**
+ * Phrases or sentences by value of a vocabulary.
+ *
+ * @public The TypeScript client exports this type.
+ */
 export type Phrases = Readonly<Record<string, string>>;
 
 /** Default wording. */
