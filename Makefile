@@ -1,6 +1,6 @@
 # `make help` lists the targets. Most targets run a script of package.json or a main file.
 .DEFAULT_GOAL := help
-.PHONY: help run cluster cluster-status cluster-down cluster-ctl observe observe-down test test-all check bench against scale simulate simulate-model coverage generate format ctl chaos mutation sbom licenses fuzz load tools deploy-test restore-rehearsal reference power-loss
+.PHONY: help run cluster cluster-status cluster-down cluster-ctl observe observe-down test test-all check bench against scale simulate simulate-model simulate-agent coverage generate format ctl chaos mutation sbom licenses fuzz load tools deploy-test restore-rehearsal reference power-loss
 
 NODE := node_modules/.bin/node
 INSTALLED := node_modules/.package-lock.json
@@ -62,6 +62,9 @@ simulate: $(INSTALLED) ## Run simulated clusters for MINUTES=n; SEED=n runs one 
 
 simulate-model: $(INSTALLED) ## Print how often contracts change under each model version, and draw one agent
 	@$(NODE) test/simulation/model/main.ts
+
+simulate-agent: $(INSTALLED) ## Print how the default rules judge agents at work, and draw one agent
+	@$(NODE) test/simulation/agent/main.ts
 
 chaos: $(INSTALLED) ## Break a real cluster under load and prove that nothing is lost: ARGS="--only kill-engine"
 	@$(NODE) test/chaos/main.ts $(ARGS)

@@ -82,7 +82,7 @@ const observed = ({ received }: FakeServer): Received[] =>
 const turns = suite('a turn of an agent');
 
 turns(
-  'has the prompt of the contract, and sends one observation half way to the rule',
+  'has the prompt of the contract, and sends one observation on the way to the rule',
   async () => {
     await using server = await serviceWith();
     const { agent, errors } = agentOn(server);
@@ -97,7 +97,7 @@ turns(
     assert.is(sent?.headers['idempotency-key'], 'turn:run-1:3');
     assert.ok(sent);
     const { timestamp, ...seen } = sent.body as Record<string, unknown>;
-    assert.equal(seen, { mode_target: 'PERCEPTION', signal_strength: 0.5, confidence: 0.3 });
+    assert.equal(seen, { mode_target: 'PERCEPTION', signal_strength: 0.48, confidence: 0.25 });
     assert.not.match(JSON.stringify(server.received), /secret/);
   },
 );

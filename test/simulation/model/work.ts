@@ -76,7 +76,7 @@ export const AGENTS = PERSONA_PROFILES.flatMap((persona, index) =>
 );
 
 /** One agent of the simulation. */
-type Agent = (typeof AGENTS)[number];
+export type Agent = (typeof AGENTS)[number];
 
 /** States of an agent: at the start, and after each observation. Each state is a new array. */
 export function* workOf(
@@ -102,7 +102,8 @@ export function* workOf(
   }
 }
 
-function drawn(mix: Agent['mix'], share: number): Turn {
+/** Turn of a mix at a share from 0 to 100. */
+export function drawn(mix: Agent['mix'], share: number): Turn {
   let left = share;
   for (const [turn, percent] of Object.entries(mix)) {
     left -= percent;

@@ -54,30 +54,34 @@ export type AppraisalRule = {
 
 /**
  * Default rules. Stress rows send their strength: repeated readings approach this strength and
- * never exceed it. Other rows send a strength half way between the set-point and the row, so that
- * an agent's ordinary work is no departure from its character.
+ * never exceed this strength. Other rows send a strength on the way from the set-point to the row,
+ * so that an agent's ordinary work is no departure from its character. `make simulate-agent` shows
+ * the effect.
  */
 export const APPRAISAL_RULES = {
   /** Version of the table. A change of any row is a new version. */
   version: '1',
+  /** Share of the way from the set-point to the strength of a row. */
+  share_of_way: 0.4,
   rules: [
     { when: 'failed', mode: 'STRESS_RESPONSE', strength: 0.9, confidence: 0.6 },
     { when: 'errors', mode: 'STRESS_RESPONSE', strength: 0.7, confidence: 0.5 },
     { when: 'error', mode: 'STRESS_RESPONSE', strength: 0.5, confidence: 0.4 },
-    { when: ['challenge'], mode: 'ASSERTION', strength: 0.75, confidence: 0.3 },
-    { when: ['explore', 'pivot'], mode: 'EXPLORATION', strength: 0.75, confidence: 0.3 },
-    { when: ['execute'], mode: 'ORDER', strength: 0.7, confidence: 0.3 },
-    { when: ['stabilize'], mode: 'ORDER', strength: 0.6, confidence: 0.3 },
-    { when: ['comfort'], mode: 'CONNECTION', strength: 0.75, confidence: 0.3 },
-    { when: ['defer', 'withdraw'], mode: 'CONNECTION', strength: 0.5, confidence: 0.3 },
-    { when: ['question', 'clarify'], mode: 'PERCEPTION', strength: 0.6, confidence: 0.3 },
-    { when: ['suggest'], mode: 'ASSERTION', strength: 0.5, confidence: 0.3 },
-    { when: ['elaborate'], mode: 'EXPLORATION', strength: 0.4, confidence: 0.3 },
+    { when: ['challenge'], mode: 'ASSERTION', strength: 0.75, confidence: 0.25 },
+    { when: ['explore', 'pivot'], mode: 'EXPLORATION', strength: 0.75, confidence: 0.25 },
+    { when: ['execute'], mode: 'ORDER', strength: 0.7, confidence: 0.25 },
+    { when: ['stabilize'], mode: 'ORDER', strength: 0.6, confidence: 0.25 },
+    { when: ['comfort'], mode: 'CONNECTION', strength: 0.6, confidence: 0.25 },
+    { when: ['defer', 'withdraw'], mode: 'CONNECTION', strength: 0.5, confidence: 0.25 },
+    { when: ['question', 'clarify'], mode: 'PERCEPTION', strength: 0.6, confidence: 0.25 },
+    { when: ['suggest'], mode: 'ASSERTION', strength: 0.5, confidence: 0.25 },
+    { when: ['elaborate'], mode: 'EXPLORATION', strength: 0.4, confidence: 0.25 },
   ],
-} as const satisfies { version: string; rules: readonly AppraisalRule[] };
-
-/** Share of the way from the set-point to the strength of a row. */
-const SHARE_OF_WAY = 0.5;
+} as const satisfies {
+  version: string;
+  share_of_way: number;
+  rules: readonly AppraisalRule[];
+};
 
 /**
  * Stress states in which a single failed tool call sends nothing: a reading below the present
@@ -99,7 +103,7 @@ export function ruleAppraiser(
     if (rule === undefined) return undefined;
     const { mode: mode_target, strength, confidence } = rule;
     const signal_strength =
-      mode_target === 'STRESS_RESPONSE' ? strength : halfWay(strength, mode_target, turn.setPoint);
+      mode_target === 'STRESS_RESPONSE' ? strength : onTheWay(strength, mode_target, turn.setPoint);
     return { mode_target, signal_strength, confidence };
   };
 }
@@ -113,10 +117,10 @@ function holds({ when }: AppraisalRule, { outcome, tools, contract }: Turn): boo
   return when.some((action) => done.includes(action));
 }
 
-function halfWay(strength: number, mode: ModeTarget, setPoint: ModeStrengths | undefined): number {
+function onTheWay(strength: number, mode: ModeTarget, setPoint: ModeStrengths | undefined): number {
   const home = setPoint?.[mode.toLowerCase() as keyof ModeStrengths];
   if (typeof home !== 'number') return strength;
-  return Math.round((home + SHARE_OF_WAY * (strength - home)) * 1e6) / 1e6;
+  return Math.round((home + APPRAISAL_RULES.share_of_way * (strength - home)) * 1e6) / 1e6;
 }
 
 const MODE_TARGETS: readonly string[] = [

@@ -1,0 +1,68 @@
+import { PERSONA_PROFILES } from '#identity/persona-profiles';
+import { AppraisedAgent, FAILED, TURNS, used } from '#test/simulation/agent/turns';
+
+/** Turns in which the tools of the drawn agent fail. */
+const BROKEN = { from: 60, to: 90 } as const;
+
+const STEP = 4;
+const LEFT = 90;
+const HEIGHT = 60;
+const WIDTH = LEFT + TURNS * STEP + 20;
+
+/**
+ * SVG picture of 200 turns of one agent that deploys, 45 s apart: whether the deployment runs, fails
+ * or is refused, its stress and its energy. Without the engine, every deployment would run.
+ */
+export function agentPicture(): string {
+  const profile = PERSONA_PROFILES.find(({ id }) => id === 'persona_guardian');
+  if (profile === undefined) throw new Error('the persona is missing');
+  const agent = new AppraisedAgent(profile.strengths);
+  const turns = Array.from({ length: TURNS }, (_, turn) => {
+    const isBroken = turn >= BROKEN.from && turn < BROKEN.to;
+    const isRefused = agent.forbids('execute');
+    const tools = isBroken ? [FAILED, FAILED] : [used('execute')];
+    if (isRefused) agent.turn([used('clarify')], 45);
+    else agent.turn(tools, 45);
+    const { energy } = agent.report.snapshot;
+    const { load: stress } = agent;
+    return { stress, energy, deed: isRefused ? 'refused' : isBroken ? 'failed' : 'ran' } as const;
+  });
+  const parts = [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} 250" font-family="sans-serif" font-size="11">`,
+    `<rect width="${WIDTH}" height="250" fill="#fff"/>`,
+    `<text x="${LEFT}" y="16" font-size="13">A guardian deploys, one turn every 45 s; from turn ${BROKEN.from} to ${BROKEN.to} the build is broken</text>`,
+    '<text x="84" y="38" text-anchor="end">deploy</text>',
+    ...turns.map(
+      ({ deed }, turn) =>
+        `<rect x="${LEFT + turn * STEP}" y="28" width="${STEP - 1}" height="14" fill="${COLOURS[deed]}"/>`,
+    ),
+    ...curve('stress', 60, '#b3402e', turns),
+    ...curve('energy', 140, '#2f5d7d', turns),
+    ...Object.entries(COLOURS).flatMap(([name, colour], index) => [
+      `<rect x="${LEFT + index * 100}" y="225" width="10" height="10" fill="${colour}"/>`,
+      `<text x="${LEFT + index * 100 + 15}" y="234">${name}</text>`,
+    ]),
+    '</svg>',
+  ];
+  return `${parts.join('\n')}\n`;
+}
+
+const COLOURS = { ran: '#2f7d4f', failed: '#b3402e', refused: '#d9b44a' } as const;
+
+type Figures = Readonly<Record<'stress' | 'energy', number>>;
+
+/** A curve from 0 to 1 below a label. */
+function curve(
+  name: keyof Figures,
+  top: number,
+  colour: string,
+  turns: readonly Figures[],
+): string[] {
+  const y = (value: number) => (top + HEIGHT * (1 - value)).toFixed(1);
+  const points = turns.map((turn, index) => `${LEFT + index * STEP},${y(turn[name])}`).join(' ');
+  return [
+    `<text x="84" y="${top + HEIGHT / 2}" text-anchor="end">${name}</text>`,
+    `<rect x="${LEFT}" y="${top}" width="${TURNS * STEP}" height="${HEIGHT}" fill="#f4f2ee"/>`,
+    `<polyline points="${points}" fill="none" stroke="${colour}" stroke-width="1.5"/>`,
+  ];
+}
