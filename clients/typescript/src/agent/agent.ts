@@ -60,6 +60,10 @@ const AHEAD_MS_MAX = 240_000;
 /** Maximum attempts for an observation that another process preceded by less than a second. */
 const THROTTLED_MAX = 3;
 
+/** Maximum number of ended turns whose observations wait. Enough for minutes of a slow service. */
+const WAITING_MAX = 1_000;
+
+/** Maximum length of an idempotency key. Source: interface 7.2. */
 const KEY_CHARACTERS_MAX = 255;
 
 /**
@@ -78,6 +82,7 @@ export class Agent<Tool extends string = string> {
   #isReadOnly = false;
   /** Observations of one agent are sent one after the other, in the order of the turns' ends. */
   #sending: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
 
   constructor(instance: InstanceHandle, options: AgentOptions<Tool> = {}) {
     this.instance = instance;
@@ -120,14 +125,27 @@ export class Agent<Tool extends string = string> {
   }
 
   async #end(turn: Omit<Turn, 'setPoint'>, key: string): Promise<void> {
-    const before = this.#sending;
-    this.#sending = (async () => {
-      const setPoint = await this.#knownSetPoint();
-      const appraisal = await this.#appraise({ ...turn, setPoint });
-      await before;
-      if (appraisal !== undefined && !this.#isReadOnly) await this.#observe(appraisal, key);
-    })().catch((error: unknown) => this.#report(error));
+    if (this.#waiting >= WAITING_MAX) {
+      this.#report(
+        new IdentityEngineError(`${WAITING_MAX} observations are waiting; turn dropped`),
+      );
+      return;
+    }
+    this.#waiting += 1;
+    this.#sending = this.#send(turn, key, this.#sending)
+      .catch((error: unknown) => this.#report(error))
+      .finally(() => {
+        this.#waiting -= 1;
+      });
     await this.#sending;
+  }
+
+  /** Appraises a turn, and sends its observation after the observations of earlier turns. */
+  async #send(turn: Omit<Turn, 'setPoint'>, key: string, earlier: Promise<unknown>): Promise<void> {
+    const setPoint = await this.#knownSetPoint();
+    const appraisal = await this.#appraise({ ...turn, setPoint });
+    await earlier;
+    if (appraisal !== undefined && !this.#isReadOnly) await this.#observe(appraisal, key);
   }
 
   /** Set-point of the instance, read once: it moves by less than 0.03 in 200 turns. */
