@@ -11,7 +11,7 @@ import { APPRAISAL_RULES } from '../typescript/src/agent/appraiser.ts';
 const SOURCE = 'services/domain/identity/contract-prompt.ts';
 const TYPESCRIPT = 'clients/typescript/src/agent/contract-prompt.ts';
 const PYTHON = 'clients/python/src/identity_engine/_agent/tables.json';
-const CASES = 'clients/cases/agent.json';
+const CASES = 'clients/agent/agent-cases.json';
 
 const header = `// Copied from ${SOURCE} by clients/agent/write-agent.ts. Change the source.\n`;
 writeFileSync(TYPESCRIPT, header + readFileSync(SOURCE, 'utf8'));
