@@ -93,7 +93,7 @@ export const used = (action: Action): ToolUse => ({
 });
 
 /** An agent in ordinary work: reports after each of its turns. Valid until the next turn. */
-export function* ordinaryWork({ persona, mix, seed }: Agent, gapSeconds: number) {
+function* ordinaryWork({ persona, mix, seed }: Agent, gapSeconds: number) {
   const random = new SeededRandom(seed);
   const agent = new AppraisedAgent(persona.strengths);
   for (let turn = 0; turn < TURNS; turn += 1) {
