@@ -1,10 +1,15 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { WORDING } from '#identity/contract-prompt';
-import { APPRAISAL_RULES } from '../typescript/src/agent/appraiser.ts';
+import {
+  APPRAISAL_INSTRUCTIONS,
+  APPRAISAL_RULES,
+  APPRAISAL_SCHEMA,
+} from '../typescript/src/agent/appraiser.ts';
 
 /*
  * Writes the agent parts of both clients: copies the prompt of a contract for TypeScript, writes
- * wording and rules as JSON for Python, and records the golden cases that both clients test.
+ * the wording and the texts and rules of appraisals as JSON for Python, and records the golden
+ * cases that both clients test.
  * Usage: node clients/agent/write-agent.ts
  */
 
@@ -16,6 +21,12 @@ const CASES = 'clients/agent/agent-cases.json';
 const header = `// Copied from ${SOURCE} by clients/agent/write-agent.ts. Change the source.\n`;
 writeFileSync(TYPESCRIPT, header + readFileSync(SOURCE, 'utf8'));
 const json = (value: unknown): string => `${JSON.stringify(value, undefined, 2)}\n`;
-writeFileSync(PYTHON, json({ wording: WORDING, appraisal_rules: APPRAISAL_RULES }));
+const tables = {
+  wording: WORDING,
+  appraisal_rules: APPRAISAL_RULES,
+  appraisal_schema: APPRAISAL_SCHEMA,
+  appraisal_instructions: APPRAISAL_INSTRUCTIONS,
+};
+writeFileSync(PYTHON, json(tables));
 const { agentCases } = await import('./agent-cases.ts');
 writeFileSync(CASES, json(agentCases()));
