@@ -28,6 +28,7 @@ OPTIONS = [
     *("--input-file-type", "openapi"),
     *("--output-model-type", "pydantic_v2.BaseModel"),
     *("--base-class", "identity_engine._core.model.Model"),
+    *("--base-class-map", '{"Contract": "identity_engine._core.model.PromptedModel"}'),
     *("--target-python-version", "3.10"),
     *("--enum-field-as-literal", "all"),
     *("--formatters", "builtin"),

@@ -6,6 +6,30 @@ exceptions.
 """
 
 from identity_engine import actions, errors, models
+from identity_engine._agent.appraiser import (
+    APPRAISAL_INSTRUCTIONS,
+    APPRAISAL_RULES,
+    APPRAISAL_SCHEMA,
+    Appraisal,
+    AppraisalRule,
+    AppraisalRules,
+    Appraiser,
+    AsyncAppraiser,
+    ToolOutcome,
+    ToolUse,
+    Turn,
+    TurnOutcome,
+    checked_appraisal,
+    rule_appraiser,
+)
+from identity_engine._agent.contract_prompt import (
+    WORDING,
+    Wording,
+    WordingChanges,
+    contract_prompt,
+    wording_with,
+)
+from identity_engine._agent.tool_policy import ToolActions, ToolMode, ToolPolicy
 from identity_engine._async.client import AsyncIdentityEngine
 from identity_engine._async.events import AsyncEventStream
 from identity_engine._async.guard import AsyncContractGuard
@@ -38,6 +62,7 @@ from identity_engine.actions import ACTIONS, KnownAction, is_known_action
 from identity_engine.errors import (
     ActionForbiddenError,
     ApiError,
+    AppraisalError,
     BillingProviderNotConfiguredError,
     BufferClosedError,
     ClientClosedError,
@@ -59,6 +84,7 @@ from identity_engine.errors import (
     SpoolError,
     StaleContractError,
     ThrottledError,
+    ToolMapError,
     UnauthorizedError,
     UnknownActionError,
     WebhookVerificationFailedError,
@@ -85,9 +111,19 @@ from identity_engine.results import (
 
 __all__ = [
     "ACTIONS",
+    "APPRAISAL_INSTRUCTIONS",
+    "APPRAISAL_RULES",
+    "APPRAISAL_SCHEMA",
+    "WORDING",
     "Acknowledged",
     "ActionForbiddenError",
     "ApiError",
+    "Appraisal",
+    "AppraisalError",
+    "AppraisalRule",
+    "AppraisalRules",
+    "Appraiser",
+    "AsyncAppraiser",
     "AsyncContractGuard",
     "AsyncEventStream",
     "AsyncIdentityEngine",
@@ -144,15 +180,29 @@ __all__ = [
     "Throttled",
     "ThrottledError",
     "ThrottledObservation",
+    "ToolActions",
+    "ToolMapError",
+    "ToolMode",
+    "ToolOutcome",
+    "ToolPolicy",
+    "ToolUse",
+    "Turn",
+    "TurnOutcome",
     "UnacknowledgedBatch",
     "UnauthorizedError",
     "UnknownActionError",
     "UnknownEvent",
     "WebhookVerificationFailedError",
+    "Wording",
+    "WordingChanges",
     "__version__",
     "actions",
+    "checked_appraisal",
+    "contract_prompt",
     "errors",
     "is_known_action",
     "models",
+    "rule_appraiser",
     "uuid7",
+    "wording_with",
 ]

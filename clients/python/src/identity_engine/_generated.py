@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import AwareDatetime, ConfigDict, Field
 from typing_extensions import TypeAliasType
 
-from identity_engine._core.model import Model
+from identity_engine._core.model import Model, PromptedModel
 
 Action = TypeAliasType(
     "Action",
@@ -1678,7 +1678,7 @@ class Batch(Model):
     """
 
 
-class Contract(Model):
+class Contract(PromptedModel):
     """
     Actions that the agent should and should not take now (interface 2.6).
     """

@@ -217,6 +217,14 @@ class StaleContractError(IdentityEngineError):
         """Maximum age of the guard, in seconds."""
 
 
+class ToolMapError(IdentityEngineError, ValueError):
+    """A tool policy names an unknown action, tool or option. The message suggests a name."""
+
+
+class AppraisalError(IdentityEngineError, ValueError):
+    """An appraiser returned something that is no observation."""
+
+
 class ClientClosedError(IdentityEngineError):
     """The client or its ``http_client`` is closed. Nothing was sent."""
 
