@@ -30,6 +30,7 @@ from identity_engine._agent.contract_prompt import (
     wording_with,
 )
 from identity_engine._agent.tool_policy import ToolActions, ToolMode, ToolPolicy
+from identity_engine._async.agent import AsyncAgent, AsyncAgentTurn
 from identity_engine._async.client import AsyncIdentityEngine
 from identity_engine._async.events import AsyncEventStream
 from identity_engine._async.guard import AsyncContractGuard
@@ -52,6 +53,7 @@ from identity_engine._buffer.spool import (
 from identity_engine._buffer.sync_buffer import ObservationBuffer
 from identity_engine._core.attempt_event import AttemptEvent
 from identity_engine._core.uuid7 import uuid7
+from identity_engine._sync.agent import Agent, AgentTurn
 from identity_engine._sync.client import IdentityEngine
 from identity_engine._sync.events import EventStream
 from identity_engine._sync.guard import ContractGuard
@@ -117,12 +119,16 @@ __all__ = [
     "WORDING",
     "Acknowledged",
     "ActionForbiddenError",
+    "Agent",
+    "AgentTurn",
     "ApiError",
     "Appraisal",
     "AppraisalError",
     "AppraisalRule",
     "AppraisalRules",
     "Appraiser",
+    "AsyncAgent",
+    "AsyncAgentTurn",
     "AsyncAppraiser",
     "AsyncContractGuard",
     "AsyncEventStream",

@@ -8,6 +8,11 @@ from contextlib import aclosing
 from typing_extensions import assert_type
 
 from identity_engine import (
+    Agent,
+    AgentTurn,
+    Appraisal,
+    AsyncAgent,
+    AsyncAgentTurn,
     AsyncIdentityEngine,
     IdentityEngine,
     NotModified,
@@ -17,6 +22,9 @@ from identity_engine import (
     Page,
     Result,
     Throttled,
+    ToolPolicy,
+    Turn,
+    wording_with,
 )
 from identity_engine.models import (
     BatchProcessed,
@@ -58,6 +66,28 @@ def sync_use(client: IdentityEngine) -> None:
     ObservationBuffer(client).add("i", {"mode_target": "ORDER", "signal_strength": 1})
 
 
+def agent_use(client: IdentityEngine) -> None:
+    tools = ToolPolicy({"send_email": "execute", "plan": ["explore", "suggest"], "read": None})
+    agent = Agent(client.instance("i"), tools=tools, appraiser=lambda turn: None)
+    turn = agent.begin("run", turn=3)
+    assert_type(turn, AgentTurn)
+    assert_type(turn.refusal_of("send_email"), str | None)
+    turn.used("read", "ok")
+    turn.end("failed")
+    if turn.contract is not None:
+        assert_type(turn.contract.as_prompt(wording_with({"actions": {"defer": "x"}})), str)
+
+
+async def async_agent_use(client: AsyncIdentityEngine) -> None:
+    async def appraise(turn: Turn) -> Appraisal | None:
+        return Appraisal("ORDER", 0.5, 0.3) if turn.outcome == "completed" else None
+
+    agent = AsyncAgent(client.instance("i"), appraiser=appraise, unavailable="closed")
+    turn = await agent.begin("run")
+    assert_type(turn, AsyncAgentTurn)
+    await turn.end(output="done")
+
+
 async def async_use(client: AsyncIdentityEngine) -> None:
     assert_type(await client.instances.get("i"), Result[Instance])
     agent = client.instance("i")
@@ -76,4 +106,6 @@ def wrong_use(client: IdentityEngine) -> None:
     client.instances.create()  # type: ignore[call-arg] # pyright: ignore
     client.instance("i").reset("never")  # type: ignore[arg-type] # pyright: ignore
     client.instance("i").history(limit="10")  # type: ignore[arg-type] # pyright: ignore
+    ToolPolicy({"send_email": "exlpore"})  # type: ignore[dict-item] # pyright: ignore
+    Agent(client.instance("i")).begin("run").used("x", "no")  # type: ignore[arg-type] # pyright: ignore
     Observation(mode_target=3, signal_strength=1)  # type: ignore[arg-type] # pyright: ignore

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import ssl
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import AbstractContextManager
+from typing import Any, Generic, TypeVar, cast
 
 import anyio
 import httpx
@@ -12,10 +15,15 @@ from anyio.lowlevel import RunVar
 from httpx_sse import EventSource, ServerSentEvent
 
 from identity_engine._core.process import Place, inherited, process
+from identity_engine.errors import DeadlineError
+
+T = TypeVar("T")
+A = TypeVar("A")
 
 sleep = anyio.sleep
 Slots = anyio.Semaphore
 Mutex = anyio.Lock
+Event = anyio.Event
 
 _place: RunVar[Place] = RunVar("identity_engine_place")
 
@@ -60,3 +68,37 @@ def bounded(http: httpx.AsyncClient) -> httpx.AsyncClient:
 def blocks_of(response: httpx.Response) -> AsyncGenerator[ServerSentEvent, None]:
     """Yields the blocks of an event stream. Raises ``SSEError`` for an answer of another type."""
     return EventSource(response).aiter_sse()
+
+
+async def within(seconds: float, function: Callable[[A], T | Awaitable[T]], argument: A) -> T:
+    """Returns the result of the caller's function. Raises ``DeadlineError`` after ``seconds``.
+
+    The function may be a coroutine function. Other functions cannot be interrupted.
+    """
+    with anyio.move_on_after(seconds):
+        result = function(argument)
+        return cast(T, await result if inspect.isawaitable(result) else result)
+    raise DeadlineError(f"the function took longer than {seconds:g} s")
+
+
+_running: set[asyncio.Task[Any]] = set()
+"""Tasks of ``Once``, referenced because an event loop holds only weak references."""
+
+
+class Once(Generic[T]):
+    """Runs a call at most once, and gives its result to all callers.
+
+    The call runs in its own task, which continues if a caller is cancelled.
+    """
+
+    def __init__(self, call: Callable[[], Coroutine[Any, Any, T]]) -> None:
+        self._call = call
+        self._task: asyncio.Task[T] | None = None
+
+    async def result(self) -> T:
+        """Returns the result, or raises the error. The first caller starts the call."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._call())
+            _running.add(self._task)
+            self._task.add_done_callback(_running.discard)
+        return await asyncio.shield(self._task)

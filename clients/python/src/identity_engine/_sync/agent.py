@@ -1,0 +1,352 @@
+"""An agent whose character is one instance."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, replace
+from datetime import datetime, timezone
+from functools import partial
+from typing import Literal, get_args
+
+from identity_engine._agent.appraiser import (
+    Appraisal,
+    Appraiser,
+    ToolOutcome,
+    ToolUse,
+    Turn,
+    TurnOutcome,
+    checked_appraisal,
+    rule_appraiser,
+)
+from identity_engine._agent.contract_prompt import WORDING, Wording, contract_prompt
+from identity_engine._agent.tool_policy import ToolPolicy
+from identity_engine._core.process import ForkAware, Lock, on_fork
+from identity_engine._core.sync_io import Event, Once, within
+from identity_engine._sync.instance import InstanceHandle
+from identity_engine.errors import (
+    ApiError,
+    ClientClosedError,
+    ConfigurationError,
+    IdentityEngineError,
+)
+from identity_engine.models import Contract, ModeStrengths
+
+Unavailable = Literal["open", "closed", "raise"]
+"""Behavior without a contract, because the service is away.
+
+``open``: no prompt, every tool is permitted. ``closed``: mapped tools are refused. ``raise``:
+``begin`` raises the cause.
+"""
+
+INTERVAL_MS = 1_000
+"""Minimum time between two observations, in milliseconds. Source: interface 8.3."""
+
+AHEAD_MS_MAX = 240_000
+"""Maximum lead of a timestamp over this machine's clock, in milliseconds. Source: interface 2.7."""
+
+THROTTLED_MAX = 3
+"""Maximum attempts for an observation that another process preceded by less than a second."""
+
+KEY_CHARACTERS_MAX = 255
+
+
+class Agent:
+    """An agent whose character is one instance.
+
+    The agent gives each turn a prompt, permits tools by the newest contract, and observes each
+    finished turn exactly once. Call ``begin`` before and ``end`` after a turn.
+
+    Args:
+        instance: Handle of the instance: ``client.instance(id)``.
+        tools: Actions of the agent's tools; by default no tool is mapped.
+        appraiser: Turns a finished turn into an observation; default ``rule_appraiser()``. If the
+            appraiser fails or is too slow, the rules apply.
+        wording: Texts of the prompt; default ``WORDING``.
+        timeout_s: Deadline of each call of the service in a turn, in seconds.
+        appraiser_timeout_s: Deadline of the appraiser, in seconds.
+        fresh_s: Age up to which a turn begins with the last contract, without a request.
+        stale_s: Age up to which the last contract applies while the service is away.
+        unavailable: Behavior without a contract, because the service is away.
+        on_error: Called with each error that the agent survives: the service is away, or the
+            appraiser fails. Must not call the agent.
+
+    Raises:
+        ConfigurationError: ``unavailable`` has an unknown value.
+    """
+
+    def __init__(
+        self,
+        instance: InstanceHandle,
+        *,
+        tools: ToolPolicy | None = None,
+        appraiser: Appraiser | None = None,
+        wording: Wording | None = None,
+        timeout_s: float = 2.0,
+        appraiser_timeout_s: float = 10.0,
+        fresh_s: float = 60.0,
+        stale_s: float = 600.0,
+        unavailable: Unavailable = "open",
+        on_error: Callable[[Exception], object] | None = None,
+    ) -> None:
+        if unavailable not in get_args(Unavailable):
+            known = ", ".join(get_args(Unavailable))
+            raise ConfigurationError(f"unavailable must be {known}, not {unavailable!r}")
+        self.instance = instance
+        """Handle of the instance."""
+        self.tools = ToolPolicy() if tools is None else tools
+        """Actions of the agent's tools."""
+        self._appraiser = appraiser
+        self._rules = rule_appraiser()
+        self._wording = WORDING if wording is None else wording
+        self._timeout_s = timeout_s
+        self._appraiser_timeout_s = appraiser_timeout_s
+        self._fresh_s = fresh_s
+        self._stale_s = stale_s
+        self._unavailable = unavailable
+        self._on_error = on_error
+        self._guard = instance.guard()
+        self._ends = _Ends()
+        # Only one end at a time changes the next two fields.
+        self._next_ms = 0
+        self._is_read_only = False
+
+    def begin(
+        self, run_id: str, turn: int | str | None = None, input: str | None = None
+    ) -> AgentTurn:
+        """Begins a turn with the newest contract.
+
+        Sends no request if the contract of the last answer is fresh. If the service is away, uses
+        the last contract, then follows ``unavailable``.
+
+        Args:
+            run_id: Id of the agent's run, or of the conversation.
+            turn: Turn in the run. The same run and turn count once, also after a crash.
+            input: The user's input, for the appraiser. Never sent.
+
+        Raises:
+            ConfigurationError: ``run_id`` and ``turn`` make no valid idempotency key.
+            ApiError: The key or the instance is invalid, or the service is away and
+                ``unavailable`` is ``raise``.
+        """
+        key = _key_of(run_id, turn)
+        contract = self._usable_contract()
+        return AgentTurn(self, key, contract, input)
+
+    def _usable_contract(self) -> Contract | None:
+        if self._age_s() <= self._fresh_s:
+            return self._guard.contract
+        try:
+            self.instance.contract(timeout_s=self._timeout_s)
+        except IdentityEngineError as error:
+            if _is_fatal(error):
+                raise
+            is_usable = self._age_s() <= self._stale_s
+            if not is_usable and self._unavailable == "raise":
+                raise
+            self._report(error)
+            if not is_usable:
+                return None
+        return self._guard.contract
+
+    def _age_s(self) -> float:
+        age_s = self._guard.age_s
+        return math.inf if age_s is None else age_s
+
+    def _end(self, turn: Turn, key: str) -> None:
+        """Observes a turn. Sends one observation after the other, in the order of the ends."""
+        ended = Event()
+        with self._ends.lock:
+            before, self._ends.last = self._ends.last, ended
+        try:
+            set_point = self._known_set_point()
+            appraisal = self._appraised(replace(turn, set_point=set_point))
+            if before is not None:
+                before.wait()
+            if appraisal is not None and not self._is_read_only:
+                self._observe(appraisal, key)
+        except Exception as error:
+            self._report(error)
+        finally:
+            ended.set()
+
+    def _known_set_point(self) -> ModeStrengths | None:
+        """Set-point of the instance, read once: it moves by less than 0.03 in 200 turns."""
+        ends = self._ends
+        with ends.lock:
+            if ends.set_point is None:
+                ends.set_point = Once(self._read_set_point)
+            reading = ends.set_point
+        try:
+            return reading.result()
+        except Exception as error:
+            with ends.lock:
+                if ends.set_point is reading:
+                    ends.set_point = None
+            self._report(error)
+            return None
+
+    def _read_set_point(self) -> ModeStrengths:
+        result = self.instance.snapshot(timeout_s=self._timeout_s)
+        set_point = result.data.set_point
+        return result.data.mode_strengths if set_point is None else set_point
+
+    def _appraised(self, turn: Turn) -> Appraisal | None:
+        if self._appraiser is None:
+            return self._rules(turn)
+        try:
+            appraisal = within(self._appraiser_timeout_s, self._appraiser, turn)
+            return None if appraisal is None else checked_appraisal(appraisal)
+        except Exception as error:
+            self._report(error)
+            return self._rules(turn)
+
+    def _observe(self, appraisal: Appraisal, key: str) -> None:
+        """Sends an observation. Timestamps are at least a second apart, so quick turns count."""
+        for _ in range(THROTTLED_MAX):
+            now_ms = time.time_ns() // 1_000_000
+            at_ms = min(max(now_ms, self._next_ms), now_ms + AHEAD_MS_MAX)
+            try:
+                result = self.instance.process(
+                    {**asdict(appraisal), "timestamp": _timestamp_of(at_ms)},
+                    idempotency_key=key,
+                    timeout_s=self._timeout_s,
+                )
+            except ApiError as error:
+                if error.reason == "idempotency_key_reused":
+                    # An earlier attempt of this turn, perhaps in another process, was counted.
+                    return
+                self._is_read_only = self._is_read_only or error.reason == "missing_scope"
+                raise
+            throttled = result.throttled
+            if throttled is None:
+                self._next_ms = at_ms + INTERVAL_MS
+                return
+            self._next_ms = at_ms + math.ceil(throttled.retry_after_s * 1_000)
+        raise IdentityEngineError(f"the observation was throttled {THROTTLED_MAX} times")
+
+    def _report(self, error: Exception) -> None:
+        if self._on_error is not None:
+            # A broken callback must not end the agent's turn.
+            with contextlib.suppress(Exception):
+                self._on_error(error)
+
+
+class AgentTurn:
+    """One turn of an agent. Created by ``begin``."""
+
+    def __init__(
+        self, agent: Agent, key: str, contract: Contract | None, input: str | None
+    ) -> None:
+        self._agent = agent
+        self._key = key
+        self._begun_with = contract
+        self._input = input
+        self._tools: list[ToolUse] = []
+        self._lock = Lock()
+        self._end: Once[None] | None = None
+
+    @property
+    def contract(self) -> Contract | None:
+        """The newest contract, which another turn may have received meanwhile.
+
+        None if the service is away and no usable contract is known.
+        """
+        return None if self._begun_with is None else self._agent._guard.contract
+
+    @property
+    def prompt(self) -> str:
+        """Text for the end of the model's instructions; empty without a contract."""
+        contract = self.contract
+        return "" if contract is None else contract_prompt(contract, self._agent._wording)
+
+    def offered(self, tools: Iterable[str]) -> list[str]:
+        """Returns the tools that the model may see, in the given order."""
+        return self._agent.tools.offered(tools, self.contract)
+
+    def refusal_of(self, tool: str) -> str | None:
+        """Returns the sentence that answers a call instead of running the tool.
+
+        None if the tool may run. Notes the refusal.
+        """
+        policy = self._agent.tools
+        is_closed = self._begun_with is None and self._agent._unavailable == "closed"
+        if is_closed and policy.mode != "observe" and policy.actions_of(tool):
+            refusal: str | None = self._agent._wording["unknown"].replace("{tool}", tool, 1)
+        else:
+            refusal = policy.refusal_of(tool, self.contract)
+        if refusal is not None:
+            self.used(tool, "refused")
+        return refusal
+
+    def used(self, tool: str, outcome: ToolOutcome) -> None:
+        """Notes the outcome of a tool call that ran."""
+        self._tools.append(ToolUse(tool, outcome, self._agent.tools.actions_of(tool)))
+
+    def end(self, outcome: TurnOutcome = "completed", output: str | None = None) -> None:
+        """Ends the turn and observes it.
+
+        Further calls wait for the first call and change nothing, so a turn counts once. Never
+        raises: errors go to ``on_error``.
+
+        Args:
+            outcome: End of the turn.
+            output: The agent's output, for the appraiser. Never sent.
+        """
+        with self._lock:
+            if self._end is None:
+                turn = Turn(
+                    outcome,
+                    tuple(self._tools),
+                    contract=self._begun_with,
+                    set_point=None,
+                    input=self._input,
+                    output=output,
+                )
+                self._end = Once(partial(self._agent._end, turn, self._key))
+            end = self._end
+        end.result()
+
+
+class _Ends(ForkAware):
+    """Ends of turns in progress. A forked process does not wait for the ends of its parent."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.last: Event | None = None
+        """Set when the newest end is sent or given up. The next end waits for this event."""
+        self.set_point: Once[ModeStrengths] | None = None
+        """Read of the set-point; None before the first read and after a failed read."""
+        on_fork(self)
+
+    def begin_again(self) -> None:
+        """Forgets the ends of the parent."""
+        self.last = None
+        self.set_point = None
+
+
+def _is_fatal(error: IdentityEngineError) -> bool:
+    """Whether no later attempt helps: a wrong key, a missing instance, a wrong argument."""
+    if isinstance(error, ApiError):
+        return error.status < 500 and error.status not in (408, 429)
+    return isinstance(error, (ConfigurationError, ClientClosedError))
+
+
+def _key_of(run_id: str, turn: int | str | None) -> str:
+    """Idempotency key of a turn."""
+    key = f"turn:{run_id}" if turn is None else f"turn:{run_id}:{turn}"
+    is_short = run_id != "" and len(key) <= KEY_CHARACTERS_MAX
+    if is_short and re.fullmatch(r"[ -~]*[!-~]", key) is not None:
+        return key
+    raise ConfigurationError(
+        f"run_id and turn must be 1 to {KEY_CHARACTERS_MAX - 6} printable ASCII characters, "
+        "without a space at the end"
+    )
+
+
+def _timestamp_of(unix_ms: int) -> str:
+    moment = datetime.fromtimestamp(unix_ms / 1_000, timezone.utc)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
