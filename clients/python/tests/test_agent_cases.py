@@ -1,4 +1,4 @@
-"""Golden cases of agents that both client libraries share: clients/cases/agent.json."""
+"""Golden cases of agents that both client libraries share: clients/agent/agent-cases.json."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from identity_engine import ToolPolicy, ToolUse, Turn, contract_prompt, rule_appraiser, wording_with
 from identity_engine.models import Contract, ModeStrengths
 
-FILE = Path(__file__).resolve().parent.parent.parent / "cases" / "agent.json"
+FILE = Path(__file__).resolve().parent.parent.parent / "agent" / "agent-cases.json"
 CASES = json.loads(FILE.read_text("utf-8"))
 
 

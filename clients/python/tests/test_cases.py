@@ -18,7 +18,7 @@ from identity_engine import errors
 from wire_server import Fault, Reply, Request, serving
 
 FOLDER = Path(__file__).resolve().parent.parent.parent / "cases"
-OTHERS = {"case.schema.json", "agent.json"}
+OTHERS = {"case.schema.json"}
 FILES = sorted(path for path in FOLDER.glob("*.json") if path.name not in OTHERS)
 CASES = [
     pytest.param(case, id=case["name"])

@@ -93,6 +93,8 @@ class AppraisalRules(TypedDict):
 
     version: str
     """Version of the table. A change of any row is a new version."""
+    share_of_way: float
+    """Share of the way from the set-point to the strength of a row."""
     rules: Sequence[AppraisalRule]
 
 
@@ -100,7 +102,7 @@ APPRAISAL_RULES: Final[AppraisalRules] = TABLES["appraisal_rules"]
 """Default rules.
 
 Stress rows send their strength: repeated readings approach this strength and never exceed it. Other
-rows send a strength half way between the set-point and the row, so that an agent's ordinary work is
+rows send a strength on the way from the set-point to the row, so that an agent's ordinary work is
 no departure from its character.
 """
 
@@ -113,9 +115,6 @@ APPRAISAL_INSTRUCTIONS: Final[str] = TABLES["appraisal_instructions"]
 CONDITIONS = ("failed", "errors", "error")
 
 MODE_TARGETS: tuple[str, ...] = get_args(ModeTarget.__value__)
-
-SHARE_OF_WAY = 0.5
-"""Share of the way from the set-point to the strength of a row."""
 
 STRESSED = ("HIGH", "OVER")
 """Stress states in which a single failed tool call sends nothing: a reading below the present
@@ -152,7 +151,7 @@ def rule_appraiser(
             return None
         mode, strength = row["mode"], row["strength"]
         if mode != "STRESS_RESPONSE":
-            strength = _half_way(strength, mode, turn.set_point)
+            strength = _on_the_way(strength, mode, turn.set_point)
         return Appraisal(mode, strength, row["confidence"])
 
     return appraise
@@ -171,12 +170,13 @@ def _holds(when: str | Sequence[KnownAction], turn: Turn) -> bool:
     return any(action in done for action in when)
 
 
-def _half_way(strength: float, mode: ModeTarget, set_point: ModeStrengths | None) -> float:
+def _on_the_way(strength: float, mode: ModeTarget, set_point: ModeStrengths | None) -> float:
     home = getattr(set_point, mode.lower(), None)
     if not isinstance(home, (int, float)):
         return strength
     # Rounds halves up, as the TypeScript client does.
-    return math.floor((home + SHARE_OF_WAY * (strength - home)) * 1e6 + 0.5) / 1e6
+    signal = home + APPRAISAL_RULES["share_of_way"] * (strength - home)
+    return math.floor(signal * 1e6 + 0.5) / 1e6
 
 
 def checked_appraisal(given: Appraisal | Mapping[str, Any]) -> Appraisal:

@@ -48,6 +48,9 @@ INTERVAL_MS = 1_000
 AHEAD_MS_MAX = 240_000
 """Maximum lead of a timestamp over this machine's clock, in milliseconds. Source: interface 2.7."""
 
+WAITING_MAX = 1_000
+"""Maximum number of ended turns whose observations wait. Enough for minutes of a slow service."""
+
 THROTTLED_MAX = 3
 """Maximum attempts for an observation that another process preceded by less than a second."""
 
@@ -160,7 +163,15 @@ class Agent:
         """Observes a turn. Sends one observation after the other, in the order of the ends."""
         ended = Event()
         with self._ends.lock:
-            before, self._ends.last = self._ends.last, ended
+            is_full = self._ends.waiting >= WAITING_MAX
+            if not is_full:
+                before, self._ends.last = self._ends.last, ended
+                self._ends.waiting += 1
+        if is_full:
+            self._report(
+                IdentityEngineError(f"{WAITING_MAX} observations are waiting; turn dropped")
+            )
+            return
         try:
             set_point = self._known_set_point()
             appraisal = self._appraised(replace(turn, set_point=set_point))
@@ -171,6 +182,8 @@ class Agent:
         except Exception as error:
             self._report(error)
         finally:
+            with self._ends.lock:
+                self._ends.waiting -= 1
             ended.set()
 
     def _known_set_point(self) -> ModeStrengths | None:
@@ -318,6 +331,8 @@ class _Ends(ForkAware):
         self.lock = Lock()
         self.last: Event | None = None
         """Set when the newest end is sent or given up. The next end waits for this event."""
+        self.waiting = 0
+        """Number of ends in progress."""
         self.set_point: Once[ModeStrengths] | None = None
         """Read of the set-point; None before the first read and after a failed read."""
         on_fork(self)
@@ -325,6 +340,7 @@ class _Ends(ForkAware):
     def begin_again(self) -> None:
         """Forgets the ends of the parent."""
         self.last = None
+        self.waiting = 0
         self.set_point = None
 
 
