@@ -13,20 +13,21 @@ import { type Agent, drawn } from '#test/simulation/model/work';
 import { SeededRandom } from '#test/simulation/seeded-random';
 
 /*
- * Agents whose turns are appraised by the default rules of the clients, on the real model: ordinary
- * work, a streak of failures, and attempts to unlock a forbidden tool by harmless calls.
+ * Simulates agents on the real model. The default rules of the clients appraise each turn of an
+ * agent, and the resulting observation advances the model. `ordinaryWork` draws turns from a mix of
+ * work. Tests script other turns, for example a streak of failures.
  */
 
 /** Turns of one agent in ordinary work. */
 export const TURNS = 200;
 
-/** Pauses between two turns, in seconds. */
+/** Simulated intervals between two turns, in seconds. */
 export const PACES = [5, 45] as const;
 
 const { newest } = MODELS;
 const appraise = ruleAppraiser();
 
-/** An instance on the model, whose turns the rules appraise. */
+/** An agent with an instance of the newest model. The default rules appraise its turns. */
 export class AppraisedAgent {
   #state: State;
   readonly report: Report = newReport();
@@ -36,7 +37,10 @@ export class AppraisedAgent {
     newest.readReport(this.#state, this.report);
   }
 
-  /** Ends a turn after `gapSeconds`. Returns whether the turn gave an observation. */
+  /**
+   * Appraises a turn. An observation advances the model by `gapSeconds`; without an observation,
+   * the model does not change. Returns whether the rules gave an observation.
+   */
   turn(tools: readonly ToolUse[], gapSeconds: number, outcome: TurnOutcome = 'completed'): boolean {
     const { setPoint } = newest.readReferencePoints(this.#state);
     const strengths = MODE_KEYS.map((key, mode) => [key, setPoint[mode] ?? 0]);
@@ -51,7 +55,7 @@ export class AppraisedAgent {
     return true;
   }
 
-  /** Runs a cycle without information, in which the agent only recovers. */
+  /** Advances the model by `gapSeconds` without a signal, so that the agent only recovers. */
   rest(gapSeconds: number): void {
     this.#advance({ mode: 0, signal: 0, confidence: 0 }, gapSeconds);
   }
@@ -72,14 +76,14 @@ export class AppraisedAgent {
     return STRESS_STATES[this.report.snapshot.stressLevel] ?? '';
   }
 
-  /** Whether the contract forbids an action. */
+  /** Whether the current contract forbids an action. */
   forbids(action: Action): boolean {
     const { items, count } = this.report.contract.forbidden;
     return items.subarray(0, count).includes(ACTIONS.indexOf(action));
   }
 }
 
-/** Tool calls of a drawn turn: one call of the action's tool, or one failed call. */
+/** Tool calls of a drawn turn: one successful call with the drawn action, or one failed call. */
 function toolsOf(drawnTurn: Action | 'failure'): readonly ToolUse[] {
   return drawnTurn === 'failure' ? [FAILED] : [used(drawnTurn)];
 }
@@ -92,7 +96,10 @@ export const used = (action: Action): ToolUse => ({
   ...{ tool: action, outcome: 'ok', actions: [action] },
 });
 
-/** An agent in ordinary work: reports after each of its turns. Valid until the next turn. */
+/**
+ * Simulates `TURNS` turns of an agent in ordinary work. Yields the same object after each turn, so
+ * read its report before the next turn.
+ */
 function* ordinaryWork({ persona, mix, seed }: Agent, gapSeconds: number) {
   const random = new SeededRandom(seed);
   const agent = new AppraisedAgent(persona.strengths);
@@ -102,7 +109,7 @@ function* ordinaryWork({ persona, mix, seed }: Agent, gapSeconds: number) {
   }
 }
 
-/** Share of turns at a drift level in ordinary work, over all these agents. */
+/** Share of ordinary turns of all `agents` that end at a drift level, from 0 to 1. */
 export function shareAtLevel(agents: readonly Agent[], level: number, gapSeconds: number): number {
   let count = 0;
   for (const agent of agents) {

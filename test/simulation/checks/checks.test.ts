@@ -6,7 +6,7 @@ import { markOf, vitalsText } from '#test/simulation/checks/history';
 import { ACCOUNT, INSTANCE, lived, reanswer } from '#test/simulation/checks/honest-scene';
 import { chunksOf } from '#test/storage/contracts/rows';
 
-/* Corrupts a valid history in every test to prove that the checks detect the violation. */
+/* Most tests corrupt one part of a valid history. The checks must report the violation. */
 
 const checks = suite('the simulation checks');
 
@@ -33,7 +33,7 @@ checks('find a non-monotonic read', () => {
   assert.match(scene.store().violation(), /read version 2 after/);
 });
 
-checks('find a write ordered before a version that its caller had seen', () => {
+checks('find writes whose versions contradict the order of their calls', () => {
   const scene = lived();
   const first = scene.process();
   const second = scene.process();
@@ -61,7 +61,7 @@ checks('find a lost acknowledged observation', () => {
   assert.match(scene.store().violation(), /is lost|does not give/);
 });
 
-checks('find a missing row that the head counts', () => {
+checks('find a history row that is counted but not stored', () => {
   const scene = lived().store();
   const stored = scene.tables.head(INSTANCE);
   if (stored !== undefined) {
@@ -94,7 +94,7 @@ checks('find a stored observation whose call was throttled', () => {
   assert.match(scene.store().violation(), /refused, but it is stored/);
 });
 
-checks('find a state that differs from its replayed history', () => {
+checks('find a stored state that differs from the replayed history', () => {
   const scene = lived().store();
   const stored = scene.tables.head(INSTANCE);
   const model = stored?.model.slice() ?? new Float64Array(0);
@@ -103,13 +103,13 @@ checks('find a state that differs from its replayed history', () => {
   assert.match(scene.violation(), /replaying the history does not give/);
 });
 
-checks('find an answered state that the history does not reach', () => {
+checks('find an answer whose state differs from the replayed history', () => {
   const scene = lived();
   reanswer(scene.process(), { vitals: vitalsText(9, 0.1, 'LOW') });
   assert.match(scene.store().violation(), /replaying the history does not give/);
 });
 
-checks('find a version without a call, and an answered version that is not stored', () => {
+checks('find a stored version without a write, and an answered write that is not stored', () => {
   const more = lived().store();
   const stored = more.tables.head(INSTANCE);
   if (stored !== undefined) more.tables.putHead(INSTANCE, { ...stored, version: 99 });
@@ -141,7 +141,7 @@ checks('find a history with missing or duplicate entries, or a wrong count', () 
   assert.match(wrong.store().violation(), /total is 99/);
 });
 
-checks('accept a trimmed history, but no trimmed observation in an answer or a store', () => {
+checks('accept a trim, unless the history still shows trimmed rows or lacks other rows', () => {
   const honest = lived();
   honest.trim(2);
   honest.readHistory();
@@ -178,7 +178,7 @@ checks('find any trace of an instance after its delete', () => {
   assert.match(back.violation(), new RegExp(`call ${id} deleted the instance`));
 });
 
-checks('find a deleted instance that no call deleted', () => {
+checks('find a deleted instance whose delete was refused', () => {
   const scene = lived();
   const remove = scene.remove();
   remove.outcome = { kind: 'refused', code: 'conflict', reason: undefined };

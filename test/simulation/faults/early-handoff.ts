@@ -5,17 +5,21 @@ import { HostedShards } from '#shards/hosted-shards';
 import { skipWaits } from '#test/simulation/callers/replies';
 import { replaceMethod } from '#test/simulation/faults/replace-method';
 
-/** Flaw: releases a shard after its durable records are stored, while appends are in flight. */
+/**
+ * Flaw: a handoff does not wait for appends in flight. The handoff stores only actors whose records
+ * are all durable, and then releases the shard.
+ */
 export function handOffEarly(stack: DisposableStack): void {
   const isDurable = durableActivations(stack);
   replaceMethod(stack, Checkpointer, 'storeAll', (store, _checkpointer, wanted) => {
     return store(() => [...wanted()].filter(isDurable));
   });
   const isGivingAway = handoffs(stack);
+  // A closing shard waits for the newest record of the log; the flaw skips this wait.
   skipWaits(stack, (log, offset) => isGivingAway() && offset === log.added);
 }
 
-/** Reports whether all commits of an activation are durable. */
+/** Returns a function that reports whether all records of an activation are durable. */
 function durableActivations(stack: DisposableStack) {
   const logs = new WeakMap<object, CommitLog>();
   let lastLog: CommitLog | undefined;
@@ -31,7 +35,10 @@ function durableActivations(stack: DisposableStack) {
     logs.get(activation)?.isDurable(activation.offset) ?? true;
 }
 
-/** Reports whether a shard is closing while no tail recovery runs. */
+/**
+ * Returns a function that reports whether a shard is closing and no tail recovery is running. Tail
+ * recovery also waits for the newest record, and the flaw must not skip that wait.
+ */
 function handoffs(stack: DisposableStack): () => boolean {
   let closing = 0;
   let recovering = 0;

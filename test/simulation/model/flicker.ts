@@ -4,26 +4,29 @@ import { newReport } from '#identity/report';
 import { AGENTS, type Case, workOf } from '#test/simulation/model/work';
 import { positionsIn } from '#test/support/arbitrary-identity';
 
-/** Changes of contracts as shares of all observations, from 0 to 1. */
+/**
+ * How often contracts change while agents work. Each field is a share of all observations, from 0
+ * to 1.
+ */
 export type Flicker = {
-  /** The set of allowed actions changed. */
+  /** Observations that changed the set of allowed actions. */
   readonly allowed: number;
-  /** The set of forbidden actions changed. */
+  /** Observations that changed the set of forbidden actions. */
   readonly forbidden: number;
-  /** A set changed, and both sets are equal to the sets two observations earlier. */
+  /** Observations that undid a change: both sets equal the sets two observations earlier. */
   readonly returned: number;
-  /** The order of the actions in a list changed, or the set of the actions. */
+  /** Observations that changed the actions of a list or their order. */
   readonly order: number;
-  /** Stress state or drift level changed. */
+  /** Observations that changed the stress state or the drift level. */
   readonly levels: number;
-  /** A label of the decision style changed. */
+  /** Observations that changed a label of the decision style. */
   readonly style: number;
 };
 
-/** A contract as texts that can be compared. */
+/** Parts of a report as texts, for comparison. */
 type Shown = Readonly<Record<'allowed' | 'forbidden' | 'order' | 'levels' | 'style', string>>;
 
-/** Flicker of all agents of the simulation under a model. */
+/** Simulates all agents under a model and measures how often their contracts change. */
 export function flickerOf(model: Model, pace: Case): Flicker {
   const lives = AGENTS.map((agent) =>
     [...workOf(model, agent, pace)].map((state) => shownOf(model, state)),
@@ -47,7 +50,10 @@ export function flickerOf(model: Model, pace: Case): Flicker {
   };
 }
 
-/** Compares a contract with the two previous contracts. The first contract is no change. */
+/**
+ * Returns a filter that passes a contract and the two previous contracts to `isChange`. The filter
+ * drops the first contract, because it has no predecessor.
+ */
 function isChangeAt(isChange: (shown: Shown, last: Shown, before: Shown | undefined) => boolean) {
   return (shown: Shown, index: number, life: readonly Shown[]): boolean => {
     const last = life[index - 1];
