@@ -134,7 +134,7 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
     words: ['usage', 'reset'],
     summary: 'repair usage after a wrong clock',
     description:
-      'Moves usage to the present month if a wrong clock set the month back. Otherwise has no effect.',
+      'Moves usage to the present month if a wrong clock began a later month. Otherwise has no effect.',
     request: { method: 'POST', part: 'usage/reset', body: {} },
   }),
   oneCall(MonthsView, monthsText, {
