@@ -1,3 +1,4 @@
+import { APPRAISAL_RULES } from '#clients/typescript/src/agent/appraiser';
 import { describeVariables } from '#config';
 import { UNIT_COSTS } from '#ctl/capacity/capacity';
 import { CAPACITY } from '#ctl/capacity/command';
@@ -81,6 +82,7 @@ export const GENERATED_BLOCKS: readonly GeneratedBlock[] = [
   { document: 'docs/metrics.md', name: 'metrics', lines: metricLines },
   { document: 'docs/dashboards.md', name: 'dashboards', lines: dashboardLines },
   { document: 'docs/billing.md', name: 'plans', lines: planLines },
+  { document: 'docs/agents.md', name: 'rules', lines: ruleLines },
 ];
 
 function variableLines(): string[] {
@@ -126,6 +128,20 @@ function metricLines(): string[] {
 function planLines(): string[] {
   const rows = PLAN_ROWS.map((row) => [row.state, row.event, planAfterRow(row)]);
   return tableLines(['State of the subscription', 'Event', 'Plan of the account'], rows);
+}
+
+const CONDITIONS = {
+  failed: 'failed',
+  errors: 'two failed tool calls',
+  error: 'one failed tool call, unless stress is HIGH or OVER',
+} as const;
+
+function ruleLines(): string[] {
+  const rows = APPRAISAL_RULES.rules.map(({ when, mode, strength, confidence }) => [
+    typeof when === 'string' ? CONDITIONS[when] : when.join(', '),
+    ...[mode, `${strength}`, `${confidence}`],
+  ]);
+  return tableLines(['Turn', 'Mode', 'Strength', 'Confidence'], rows);
 }
 
 function layerLines(): string[] {
