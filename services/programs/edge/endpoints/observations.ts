@@ -34,7 +34,7 @@ const ZERO = '0'.charCodeAt(0);
  * Source: decision 8.
  *
  * Returns undefined for all other text, impossible dates and leap seconds. Reads parts by position,
- * because capture groups would take most time.
+ * because capture groups are slow.
  */
 export function parseTimestamp(text: string): number | undefined {
   if (!RFC_3339.test(text)) return undefined;
@@ -47,7 +47,7 @@ export function parseTimestamp(text: string): number | undefined {
   return isRealDate ? localMs - offsetMs(text) : undefined;
 }
 
-/** The fraction in milliseconds. The point follows the seconds, if present. */
+/** Fraction of a second in milliseconds; 0 if no point follows the seconds. */
 function fractionMs(text: string): number {
   return text.charAt(19) === '.' ? Math.round(1_000 * Number.parseFloat(text.slice(19, 23))) : 0;
 }
@@ -260,7 +260,7 @@ export const processObservation = endpoint({
     'Advances the instance by one cycle and bills it. An observation less than 1.000 s after the ' +
     'previous one changes nothing and costs nothing: the answer is 200 with the previous state, ' +
     '`X-Throttled: true` and `Retry-After`, or 429 with `Prefer: handling=strict`. With ' +
-    '`timestamp`, your own clock measures the distance. A `timestamp` may be in the past, even ' +
+    '`timestamp`, your own clock measures this interval. A `timestamp` may be in the past, even ' +
     'before the creation of the instance, and at most 300 s in the future.',
   scope: 'full',
   cycles: () => 1,
@@ -298,10 +298,10 @@ export const processBatch = endpoint({
     '1 to 100 observations, at most 256 KiB, checked and applied as one unit: all or nothing. ' +
     'Costs one request, and one cycle for each observation. Either all observations have a ' +
     '`timestamp`, ascending and at least 1.000 s apart, or none has. Without timestamps, the ' +
-    'observations are spaced 1 s apart, and the last is now if the previous observation is early ' +
-    'enough. If the first observation is too early, the whole batch is throttled: 200 with ' +
-    '`processed_count: 0`, or 429 with `Prefer: handling=strict`. With `include_intermediate`, ' +
-    '`states` has the state after each observation.\n\n' +
+    'observations are 1.000 s apart and end now, or later if the newest observation of the ' +
+    'instance is too recent. If the first observation is too early, the whole batch is ' +
+    'throttled: 200 with `processed_count: 0`, or 429 with `Prefer: handling=strict`. With ' +
+    '`include_intermediate`, `states` has the state after each observation.\n\n' +
     'An observation may have an `idempotency_key`. If the key was used before on the instance, ' +
     'in a batch or as the `Idempotency-Key` of a single call, the observation is not applied ' +
     'again and costs no cycle. `results` then has the outcome of each item: `applied`, ' +
@@ -342,9 +342,9 @@ export const simulateObservations = endpoint({
     'instance does not change, and no cycle is charged. `states` has the state after each ' +
     'observation; `ETag` is the version of the instance that was copied. Either all observations ' +
     'have a `timestamp`, under the rules of a batch, or none has. Without timestamps, the ' +
-    'observations are 1.000 s apart, and the first is at the earliest time that is not ' +
-    'throttled. A first `timestamp` less than 1.000 s after the newest observation of the ' +
-    'instance is refused. Costs one request.',
+    'observations are 1.000 s apart. They start now, or 1.000 s after the newest observation of ' +
+    'the instance if that is later. A first `timestamp` less than 1.000 s after this newest ' +
+    'observation is refused. Costs one request.',
   scope: 'read',
   bodyBytesMax: HTTP_LIMITS.bodyLimit,
   body: Simulation,
