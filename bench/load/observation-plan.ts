@@ -1,27 +1,27 @@
 import { writeFile } from 'node:fs/promises';
 
 /**
- * Number of instances of a run in memory or on SQLite. With few instances, a stalled connection
- * sends its observation too late, after another connection has observed the same instance again. At
- * 25,000 requests/s, 4,000 instances tolerate a stall of 160 ms; 1,000 instances (45 ms) were too
- * few.
+ * Number of instances of a run in memory or on SQLite. If a connection stalls until the next turn,
+ * another connection observes the same instance first, and the late observation is throttled. At
+ * 25,000 requests/s, 4,000 instances tolerate a stall of 160 ms. 1,000 instances tolerated 45 ms,
+ * which was too short.
  */
 export const INSTANCES = 4_000;
 
 /**
- * Number of instances of the durable comparison. With 256 requests in flight, at least 744 (1,000 −
- * 256) other answers lie between two observations of an instance. No durable server here gives 744
- * answers within 45 ms.
+ * Number of instances of the durable comparison. With 256 requests in flight, at least 744 other
+ * answers (1,000 − 256) lie between two observations of an instance. Every durable server here
+ * needs more than 45 ms for 744 answers, so this comparison tolerates stalls of 45 ms.
  */
 export const DURABLE_INSTANCES = 1_000;
 
 /**
- * Number of instances of the durable comparison in which each instance is observed rarely, so that
- * few observations share a checkpoint. Source: the project's targets.
+ * Number of instances of the durable comparison with many instances. Each instance is observed
+ * rarely, so few observations share a checkpoint. Source: the project's targets.
  */
 export const MANY_INSTANCES = 50_000;
 
-/** Seconds between two observations of an instance: the model's usual agent (model 0). */
+/** Seconds between two observations of an instance: the pace of a typical agent. */
 export const STEP_S = 60;
 
 /** Age of the first observation, in s: 200 days, far more than a run needs. */

@@ -43,8 +43,9 @@ type Stores = { readonly instances: InstanceStore; readonly listings: ListingSto
 
 /**
  * Writes instances with histories through the storage ports, as the service's checkpoints do.
- * First writes all heads without observations and their listing entries, then all heads with
- * observations. One write contains heads of one bucket. No service may use the file meanwhile.
+ * The first pass writes the listing entries and the heads of instances without observations. The
+ * second pass writes the heads again, with observations. Each write contains heads of one bucket.
+ * No service may use the file meanwhile.
  */
 export async function fillFile(filling: Filling): Promise<FilledSizes> {
   const { file, accountId } = filling;
@@ -77,8 +78,8 @@ export async function fillFile(filling: Filling): Promise<FilledSizes> {
 }
 
 /**
- * Writes all instances in batches by bucket and instance number. Index entries arrive in random
- * order, as with instances created concurrently. Returns the duration in s.
+ * Writes all instances in batches. The instances of a batch share a bucket. Their ids are random,
+ * as in a service, so index entries are inserted in random order. Returns the duration in s.
  */
 async function inWaves(
   { file, instances: count, print }: Filling,
@@ -107,7 +108,10 @@ async function inWaves(
   return (performance.now() - startedMs) / 1_000;
 }
 
-/** Combines all writes of one event-loop turn into one transaction, to save messages. */
+/**
+ * Combines all writes of one event-loop turn into one transaction. This saves messages to the
+ * database thread.
+ */
 function gathering(database: SqliteDatabase): SqliteDatabase {
   const waiting: Transaction[] = [];
   let written: Promise<boolean> | undefined;
