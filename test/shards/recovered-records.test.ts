@@ -5,7 +5,7 @@ import { linesOf } from '#test/actor-runtime/commit-log/journal-records';
 
 const INFINITE = Number.POSITIVE_INFINITY;
 
-/** Records of an instance as in a dead node's journal. */
+/** Records of an instance, as read from the journal of a dead node. */
 function tailOf(actorId: string, versions: readonly number[]): TailRecord[] {
   return linesOf(actorId, versions).map((line) => ({ actor: 'instance', actorId, line }));
 }
@@ -29,7 +29,7 @@ undecided('are held, belong to no actor yet, and hold the low-water mark back', 
 });
 
 undecided(
-  'stay when a lower epoch is seen, and are dropped when another node has their epoch',
+  'stay below the epoch of the claim, and are dropped when the shard reaches this epoch',
   () => {
     const recovered = heldForThree();
     recovered.decide(7, 2);
@@ -42,7 +42,7 @@ undecided(
   },
 );
 
-undecided('may be an empty list, with which the claim is recovered too', () => {
+undecided('may be an empty list: the claim still counts as recovered', () => {
   const recovered = new RecoveredRecords(() => 0);
   recovered.hold(7, 3, [], 4);
   assert.ok(recovered.isHeld(7, 3));

@@ -75,14 +75,14 @@ async function check(given: Schedule): Promise<void> {
   const server = new ModelServer(clock, random, {
     ...{ rate: given.faultRate, skewMs: given.skewMs },
   });
-  // Each instance has a newest observation, unknown to the buffer, in the past or in the future.
+  // Another client has observed each instance, at most 15 s in the past or 5 s in the future.
   for (const id of INSTANCES) server.create(id, clock.now() + random() * 20_000 - 15_000);
   const client = new IdentityEngine({
     ...{ apiKey: 'k', attemptsMax: 1, baseUrl: 'http://model.test/v1', fetch: server.fetch },
   });
   const rejected = new Set<number>();
   const onRejected = (each: RejectedObservation) => void rejected.add(numberOf(each));
-  // The service must not have applied throttled observations, like rejected observations.
+  // Throttled observations count as rejected: the service must not have applied them.
   const onThrottled = (each: ThrottledObservation) => void rejected.add(numberOf(each));
   const onAcknowledged = () => hooked(first, given);
   const first = new ObservationBuffer(
@@ -190,7 +190,7 @@ function assertAccounted(
     for (const number of accepted)
       assert.not(
         untouched.has(number),
-        `observation ${number} was applied, but returned as never applied`,
+        `observation ${number} was applied, but handed back as never applied`,
       );
     for (const { instanceId, number } of added) {
       if (instanceId === id && !out.has(number)) assert.ok(accepted.includes(number), `${number}`);

@@ -17,12 +17,12 @@ const PAGES = 60;
 /** Number of connections that do not read. */
 const CONNECTIONS = 8;
 
-/** Maximum process growth, in bytes. Without a limit, the 8 MB pages would take 500 MB. */
+/** Maximum growth of the process, in bytes. Without back-pressure, the pages would take 500 MB. */
 const GROWTH_BYTES_MAX = 150 * 1_024 * 1_024;
 
-/** Rate of a steady reader. */
+/** Rate of a slow but steady reader. */
 const STEADY_BYTES_PER_SECOND = 60 * 1_024;
-/** Duration of steady reading. On loopback, the kernel accepts more data only after 17 s. */
+/** Duration of steady reading. At this rate, the reader's kernel accepts new data every 17 s. */
 const STEADY_MS = 32_000;
 
 const id = await createInstance(caller);
@@ -40,7 +40,7 @@ async function fillHistory(): Promise<void> {
   }
 }
 
-/** A connection that reads only when the test reads. */
+/** Opens a connection that reads nothing until the test resumes its socket. */
 async function dialDeaf(): Promise<RawConnection> {
   const connection = await dial(service);
   connection.socket.removeAllListeners('data').pause();
