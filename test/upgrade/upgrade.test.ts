@@ -32,11 +32,19 @@ let variables: Record<string, string>;
 const observe = (id: string, second: number) =>
   caller.send('POST', `/instances/${id}/process`, { json: observationAt(second) });
 
+/**
+ * Instances created while one of three engines is new. With this number, the new engine creates one
+ * of them in all but a few of a million runs.
+ */
+const MIXED_INSTANCES = 32;
+
 /** Instance of model 1.1. */
 let laterId = '';
 
 async function modelOf(of: Caller, id: string): Promise<string> {
-  return (await of.send('GET', `/instances/${id}`)).body.data.model_version;
+  const { data } = (await of.send('GET', `/instances/${id}`)).body;
+  // An engine of release 1.0 names no model.
+  return data.model_version ?? '1.0';
 }
 
 upgrading.before(async () => {
@@ -66,9 +74,13 @@ async function migrated(folder: string): Promise<string> {
 
 /**
  * Replaces the processes of these parts one after the other. The last engine crashes, so that the
- * new release recovers a journal of the old release.
+ * new release recovers a journal of the old release. Calls `onReplaced` after each process.
  */
-async function replaced(parts: readonly Part[], folder: string) {
+async function replaced(
+  parts: readonly Part[],
+  folder: string,
+  onReplaced: (name: string) => Promise<void> = async () => undefined,
+) {
   const { processes } = cluster;
   const crashing = processes.named('engine').at(-1);
   for (const name of parts.flatMap((part) => processes.named(part))) {
@@ -78,6 +90,7 @@ async function replaced(parts: readonly Part[], folder: string) {
     assert.equal(load.wrong, [], `after ${name}: ${processes.loggedOf(load.wrong)}`);
     const recovered = (await processes.recoveredRecords()) - before;
     assert.is(recovered > 0, name === crashing, `${recovered} records recovered from ${name}`);
+    await onReplaced(name);
   }
 }
 
@@ -90,16 +103,16 @@ upgrading('the new release migrates the tables while nodes of the old release ru
 upgrading(
   'no call fails while limiters, engines and edges are replaced, with one engine crash',
   async () => {
-    await replaced(UPGRADE_ORDER, PRESENT);
+    const [firstEngine] = cluster.processes.named('engine');
+    await replaced(UPGRADE_ORDER, PRESENT, async (name) => {
+      if (name !== firstEngine) return;
+      // Old engines run beside a new engine, so every instance starts with model 1.0.
+      for (let count = 0; count < MIXED_INSTANCES; count += 1) {
+        assert.is(await modelOf(caller, await createInstance(caller)), '1.0');
+      }
+    });
   },
 );
-
-upgrading('instances start with model 1.0 as long as an old engine may return', async () => {
-  const chosen = await newCaller(cluster.service());
-  const path = `/accounts/${chosen.accountId}/model`;
-  await admin(cluster.service(), 'PUT', path, { model_version: '1.1' });
-  assert.is(await modelOf(chosen, await createInstance(chosen)), '1.0');
-});
 
 upgrading(
   'instances start with model 1.1 when every engine was started after the old engines',
@@ -123,7 +136,7 @@ upgrading('no call fails while the upgrade is reverted in opposite order', async
 upgrading(
   'an engine of the old release refuses an instance of model 1.1 and keeps its data',
   async () => {
-    assert.is((await observe(laterId, 60)).status, 500);
+    assert.is((await caller.send('GET', `/instances/${laterId}/snapshot`)).status, 500);
     for (const name of cluster.processes.named('engine')) {
       await cluster.processes.replace(name, PRESENT);
     }
