@@ -22,8 +22,8 @@ export function limiterLines(result: ChaosResult): string[] {
 
 /** Sentences above the table: which calls the table counts. */
 const COUNTED_CALLS =
-  'The table counts calls without an idempotency key, which clients do not retry, while limiters were down. Own accounts ' +
-  'are the accounts of these limiters.';
+  'The table counts calls that started while limiters were down. Calls with an idempotency key are left out, because ' +
+  'clients retry these calls. Own accounts are the accounts of the limiters that were down.';
 
 type Calls = ChaosResult['log']['calls'];
 
@@ -56,8 +56,8 @@ function everyoneText(calls: Calls, outage: LimiterOutage): string[] {
   if (cyclesMeanwhile === undefined) return [];
   const { p50, p99 } = refusalTimes(calls, outage);
   return [
-    `No limiter ran for ${Math.round(backMs - fromMs)} ms. Meanwhile engines applied ${cyclesMeanwhile} observations, and ` +
-      `refusals took ${Math.round(p50)} ms (p50) or ${Math.round(p99)} ms (p99).`,
+    `No limiter ran for ${Math.round(backMs - fromMs)} ms. During this time, engines applied ${cyclesMeanwhile} observations. ` +
+      `Refusals took ${Math.round(p50)} ms (p50) and ${Math.round(p99)} ms (p99).`,
   ];
 }
 

@@ -21,14 +21,14 @@ function quotaPart(result: QuotaResult): ReportPart {
   const longestMs = Math.max(0, ...again.map(({ startMs, endMs }) => endMs - startMs));
   const blocks = [
     '## Quota while limiters are killed',
-    `${clients} clients request ${cyclesWanted} cycles from one account, ${cyclesPerSecond} per second and ${cyclesPerCall} per ` +
-      `call. The account has a quota of ${quota} cycles, and the limiter that owns the account was killed ${result.kills} ` +
-      `times. The clients must be able to use at least ${percent(shareMin)} of the quota, but never more than the quota.`,
-    `${usage.cycles_used} cycles were charged, ${committed} stored (${percent(committed / quota)}) and ${acknowledged} acknowledged, ` +
-      `${usedPerSecond(result)} per second. At most ${usage.cycles_lost} cycles were lost in crashes and ${usage.cycles_expired} in ` +
-      `expired reservations. ${result.refusedClients} of ${clients} clients were refused because the quota was used up; ` +
-      `${check.calls.unknown} calls have an unknown outcome. ${again.length} calls were refused for lack of a limiter and ` +
-      `retried for at most ${(longestMs / 1_000).toFixed(1)} s.`,
+    `${clients} clients together request ${cyclesWanted} cycles from one account: ${cyclesPerSecond} cycles per second, ` +
+      `${cyclesPerCall} cycles per call. The account has a quota of ${quota} cycles. The test killed the limiter that owns ` +
+      `the account ${result.kills} times. The clients must be able to use at least ${percent(shareMin)} of the quota, but never more than the quota.`,
+    `${usage.cycles_used} cycles were charged, ${committed} (${percent(committed / quota)} of the quota) were stored, and ` +
+      `${acknowledged} were acknowledged, ${usedPerSecond(result)} per second. At most ${usage.cycles_lost} cycles were lost in crashes and ${usage.cycles_expired} in ` +
+      `expired reservations. ${result.refusedClients} of ${clients} clients were refused because the quota was used up. ` +
+      `${check.calls.unknown} calls have an unknown outcome. ${again.length} calls were refused because no limiter was ` +
+      `available, and were retried for at most ${(longestMs / 1_000).toFixed(1)} s.`,
   ];
   return { name: 'quota', findings: check.findings, text: `${blocks.join('\n\n')}\n` };
 }

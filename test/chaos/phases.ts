@@ -24,7 +24,7 @@ const USUAL = {
   run: 'limiter timeout 1 s',
   title: 'One Cassandra node, limiter timeout of 1 s',
   about:
-    'Edges wait up to 1 s for a limiter, as in `make cluster`, because all processes share one machine.',
+    'Edges wait up to 1 s for an answer of a limiter, as in `make cluster`, because all processes share one machine.',
 };
 
 const STRICT = {
@@ -32,8 +32,8 @@ const STRICT = {
   run: 'limiter timeout 100 ms',
   title: 'One Cassandra node, limiter timeout of 100 ms',
   about:
-    'Edges wait up to 100 ms for a limiter, as in production, and then refuse the call. Process starts also cause ' +
-    'refusals, because they take CPU time from the limiters.',
+    'Edges wait up to 100 ms for an answer of a limiter, as in production, and then refuse the call. Starts of processes ' +
+    'also cause refusals, because they take CPU time from the limiters.',
   limiterTimeoutMs: LIMITER_TIMEOUT_MS,
 };
 
@@ -42,8 +42,8 @@ const REPLICATED = {
   run: 'three Cassandra nodes',
   title: 'Three Cassandra nodes',
   about:
-    'Each node stores all data (`make cluster CASSANDRA=3`), and two nodes are a majority. While one node is down, at ' +
-    `most ${100 * ONE_AWAY_SHARE_MAX} % of the calls may fail. While two nodes are down, no change may be acknowledged.`,
+    'Each node stores all data (`make cluster CASSANDRA=3`), and two nodes are a majority. If one node is down, at ' +
+    `most ${100 * ONE_AWAY_SHARE_MAX} % of the calls may fail. If two nodes are down, the service must not acknowledge changes.`,
   cassandraNodes: 3,
 } as const;
 

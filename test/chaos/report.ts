@@ -56,12 +56,12 @@ export function headText({ callsPerSecond, warmS }: Load): string {
   return `# Chaos test
 
 See how many calls fail, and for how long, when parts of a cluster fail under load. \`make chaos\` runs 2 edges, 2
-limiters, 3 engines, NATS and Cassandra on one machine with the default \`SERVICE_NODE_DIRECT=true\`. Then the test checks
-the stores:
+limiters, 3 engines, NATS and Cassandra on one machine with the default \`SERVICE_NODE_DIRECT=true\`. After the load, the
+test checks the stores and the calls:
 
-- Every acknowledged call is stored once, with the answered state.
+- The stores contain every acknowledged call once, with the state of the answer.
 - Every account is charged for its committed cycles. Only crashes and expired reservations may cause further charges.
-- No fault fails more calls than its limit allows.
+- For each fault, the share of failed calls is at most the limit of the fault.
 
 | | |
 |---|---|
@@ -78,8 +78,9 @@ export function reportText(head: string, parts: readonly ReportPart[]): string {
     head,
     ...runTable(parts),
     findingLines(parts),
-    `The fault tables count calls due between the start of a fault and ${AFTERMATH_MS / 1_000} s after its end. Latency ` +
-      '(p99) includes retries.',
+    'The load starts each call at a planned time, the due time. The fault tables count calls that are due between the ' +
+      `start of a fault and ${AFTERMATH_MS / 1_000} s after the end of the fault. The latency (p99) of a call includes its ` +
+      'retries.',
     ...parts.map(({ text }) => text),
   ];
   return `${blocks.map((block) => wrapped(block.trim())).join('\n\n')}\n`;
