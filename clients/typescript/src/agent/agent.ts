@@ -1,5 +1,6 @@
 import { ApiError, IdentityEngineError } from '../errors.ts';
 import type { Contract, ModeStrengths } from '../models.ts';
+import { AHEAD_MS_MAX, INTERVAL_MS } from '../observation-buffer/spacing.ts';
 import type { InstanceHandle } from '../resources/instance-handle.ts';
 import {
   type Appraisal,
@@ -51,12 +52,6 @@ export type TurnStart = {
 /** End of a turn. */
 export type TurnEnd = { readonly outcome?: TurnOutcome; readonly output?: string | undefined };
 
-/** Minimum time between two observations, in milliseconds. Source: interface 8.3. */
-const INTERVAL_MS = 1_000;
-
-/** Maximum lead of a timestamp over this machine's clock, in milliseconds. Source: interface 2.7. */
-const AHEAD_MS_MAX = 240_000;
-
 /** Maximum attempts for an observation that another process preceded by less than a second. */
 const THROTTLED_MAX = 3;
 
@@ -98,18 +93,23 @@ export class Agent<Tool extends string = string> {
   async begin(start: TurnStart): Promise<AgentTurn<Tool>> {
     const key = keyOf(start);
     const { freshMs = 60_000, staleMs = 600_000, timeoutMs = 2_000, unavailable } = this.#options;
-    if ((this.#guard.ageMs ?? Number.POSITIVE_INFINITY) > freshMs) {
+    if (this.#ageMs > freshMs) {
       try {
         await this.#guard.refresh({ timeoutMs });
       } catch (error) {
         if (isFatal(error)) throw error;
-        const isUsable = (this.#guard.ageMs ?? Number.POSITIVE_INFINITY) <= staleMs;
+        const isUsable = this.#ageMs <= staleMs;
         if (!isUsable && unavailable === 'raise') throw error;
         this.#report(error);
         if (!isUsable) return this.#turn(start, key, undefined);
       }
     }
     return this.#turn(start, key, this.#guard.contract);
+  }
+
+  /** Age of the newest contract, in milliseconds; infinite without a contract. */
+  get #ageMs(): number {
+    return this.#guard.ageMs ?? Number.POSITIVE_INFINITY;
   }
 
   #turn(start: TurnStart, key: string, contract: Contract | undefined): AgentTurn<Tool> {

@@ -8,7 +8,6 @@ import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
-from datetime import datetime, timezone
 from functools import partial
 from typing import Literal, get_args
 
@@ -25,6 +24,8 @@ from identity_engine._agent.appraiser import (
 from identity_engine._agent.contract_prompt import WORDING, Wording, contract_prompt
 from identity_engine._agent.tool_policy import ToolPolicy
 from identity_engine._async.instance import AsyncInstanceHandle
+from identity_engine._buffer.item import time_text
+from identity_engine._buffer.lane import AHEAD_MS_MAX, INTERVAL_MS
 from identity_engine._core.async_io import Event, Once, within
 from identity_engine._core.process import ForkAware, Lock, on_fork
 from identity_engine.errors import (
@@ -41,12 +42,6 @@ Unavailable = Literal["open", "closed", "raise"]
 ``open``: no prompt, every tool is permitted. ``closed``: mapped tools are refused. ``raise``:
 ``begin`` raises the cause.
 """
-
-INTERVAL_MS = 1_000
-"""Minimum time between two observations, in milliseconds. Source: interface 8.3."""
-
-AHEAD_MS_MAX = 240_000
-"""Maximum lead of a timestamp over this machine's clock, in milliseconds. Source: interface 2.7."""
 
 WAITING_MAX = 1_000
 """Maximum number of ended turns whose observations wait. Enough for minutes of a slow service."""
@@ -224,7 +219,7 @@ class AsyncAgent:
             at_ms = min(max(now_ms, self._next_ms), now_ms + AHEAD_MS_MAX)
             try:
                 result = await self.instance.process(
-                    {**asdict(appraisal), "timestamp": _timestamp_of(at_ms)},
+                    {**asdict(appraisal), "timestamp": time_text(at_ms)},
                     idempotency_key=key,
                     timeout_s=self._timeout_s,
                 )
@@ -361,8 +356,3 @@ def _key_of(run_id: str, turn: int | str | None) -> str:
         f"run_id and turn must be 1 to {KEY_CHARACTERS_MAX - 6} printable ASCII characters, "
         "without a space at the end"
     )
-
-
-def _timestamp_of(unix_ms: int) -> str:
-    moment = datetime.fromtimestamp(unix_ms / 1_000, timezone.utc)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
