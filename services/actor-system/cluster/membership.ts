@@ -254,8 +254,10 @@ export class Membership implements Disposable {
     const heartbeat = decodeHeartbeat(message);
     if (heartbeat === undefined || !this.#isBelieved(heartbeat)) this.#ignore(heartbeat);
     else if (this.#isForged(heartbeat, speaker)) this.#ignoreImpostor(heartbeat);
-    else if (heartbeat.incarnation !== this.#options.self?.().incarnation) {
-      this.#hear(heartbeat, speaker);
+    else {
+      const self = this.#options.self?.();
+      if (heartbeat.incarnation !== self?.incarnation)
+        this.#hear(heartbeat, speaker, self?.features);
     }
   }
 
@@ -286,7 +288,11 @@ export class Membership implements Disposable {
     else this.#announcementListeners.notify(announcement);
   }
 
-  #hear(heartbeat: Heartbeat, speaker: string | undefined): void {
+  #hear(
+    heartbeat: Heartbeat,
+    speaker: string | undefined,
+    ownFeatures: readonly string[] = [],
+  ): void {
     const { incarnation } = heartbeat;
     const before = this.#heard.get(incarnation);
     if (before === undefined && this.#heard.size >= KNOWN_MAX) this.#dropLongestSilent();
@@ -300,7 +306,7 @@ export class Membership implements Disposable {
     this.#heard.delete(incarnation);
     const shards = this.#options.keepsShards === true ? heartbeat.shards : NO_SHARDS;
     this.#heard.set(incarnation, { ...heartbeat, shards, isLeaving, heardMs });
-    for (const feature of this.#options.self?.().features ?? []) {
+    for (const feature of ownFeatures) {
       if (heartbeat.features?.includes(feature) !== true) this.#lackedMs.set(feature, heardMs);
     }
     this.#journals?.look(heartbeat);
