@@ -5,27 +5,27 @@ import type { Report } from '#pages/instances/answers';
 type ContractProps = {
   readonly report: Report | undefined;
   /** Version of the model, which decides how soon a list changes. */
-  readonly model: string | undefined;
+  readonly model: string;
 };
 
 /**
  * Contract of the instance: allowed and forbidden actions, each with the rule that allows or
  * forbids the action.
  */
-export function ContractCard({ report, model = '1.0' }: ContractProps) {
+export function ContractCard({ report, model }: ContractProps) {
   return (
     <section class="card" aria-labelledby="contract">
       <h2 id="contract">Contract</h2>
       {report === undefined ? (
         <p class="quiet">Waiting for the state …</p>
       ) : (
-        <ContractTable report={report} isHeld={model !== '1.0'} />
+        <ContractTable report={report} model={model} />
       )}
     </section>
   );
 }
 
-function ContractTable({ report, isHeld }: { readonly report: Report; readonly isHeld: boolean }) {
+function ContractTable({ report, model }: { readonly report: Report; readonly model: string }) {
   const { allowed, forbidden, left } = useMemo(() => reasonsOf(report), [report]);
   const { dominant_modes: dominant, suppressed_modes: suppressed } = report.contract;
   return (
@@ -34,12 +34,12 @@ function ContractTable({ report, isHeld }: { readonly report: Report; readonly i
         Leading: <strong>{listOf(dominant)}</strong>. Suppressed:{' '}
         <strong>{listOf(suppressed)}</strong>.
       </p>
-      {isHeld ? (
+      {model === '1.0' ? null : (
         <p class="quiet">
-          Model 1.1 changes a list after three consecutive observations, so a reason can be up to
-          two observations ahead of its list.
+          Model {model} changes a list after three consecutive observations, so a reason can be up
+          to two observations ahead of its list.
         </p>
-      ) : null}
+      )}
       <Actions title="Allowed" sign="is-good" of={allowed} />
       <Actions title="Forbidden" sign="is-bad" of={forbidden} />
       <details>

@@ -3,6 +3,7 @@ import type { LiveModel } from '#pages/instance/live-model';
 import {
   type Instance,
   MODES,
+  modelVersionOf,
   type Persona,
   type Strengths,
   valuesOf,
@@ -59,7 +60,7 @@ export function LiveHead({ instance, live, view, generation }: LiveHeadProps) {
           value={levelText(now?.snapshot.stability_index ?? instance.stability_index)}
         />
         <Figure name="Stress" value={now?.snapshot.stress_state ?? instance.stress_state} />
-        <Figure name="Model" value={instance.model_version ?? '1.0'} />
+        <Figure name="Model" value={modelVersionOf(instance)} />
       </dl>
       {gap === undefined ? null : (
         <p class="notice" role="status">

@@ -1,7 +1,7 @@
 import { useComputed } from '@preact/signals';
 import { instanceCalls } from '#pages/instance/calls';
 import { type LiveModel, useLiveInstance } from '#pages/instance/live-model';
-import type { Instance, Persona } from '#pages/instances/answers';
+import { type Instance, modelVersionOf, type Persona } from '#pages/instances/answers';
 import { instanceApi } from '#pages/instances/api';
 import { useLoaded } from '#pages/shell/loaded';
 import { may } from '#pages/shell/session';
@@ -95,7 +95,7 @@ function Now({
       <LiveHead {...{ instance, live, view }} generation={view.generation ?? begunWith} />
       <div class="cards is-wide">
         <StateRadar view={view} personas={personas} />
-        <ContractCard report={view.now} model={instance.model_version} />
+        <ContractCard report={view.now} model={modelVersionOf(instance)} />
       </div>
       <LiveLines view={view} />
     </>

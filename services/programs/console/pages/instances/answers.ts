@@ -45,6 +45,11 @@ export type Instance = ListedInstance & {
   readonly model_version?: string;
 };
 
+/** Version of the model that advances an instance. */
+export function modelVersionOf({ model_version: version = '1.0' }: Instance): string {
+  return version;
+}
+
 /** Initial state of a new instance. Omitted strengths are 0. */
 export type InitialConfig = {
   readonly mode_strengths: Strengths;
