@@ -241,6 +241,11 @@ export type EngineAnswer = {
   readonly cursor?: EventCursor;
 };
 
+/** Body of an answer as text. */
+export function bodyText({ body }: Pick<EngineAnswer, 'body'>): string {
+  return typeof body === 'string' ? body : Buffer.from(body).toString();
+}
+
 /**
  * Creates an answer that advanced no cycle, was not throttled and is no replay. `etag` includes its
  * quotes.

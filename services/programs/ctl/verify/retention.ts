@@ -8,7 +8,7 @@ import { counted, Progress } from '#ctl/printed-text';
 import { trimPlan } from '#ctl/verify/trim-plan';
 import { toFault } from '#errors/fault';
 import { CALL_TIMEOUT_MS_MAX } from '#grpc/call-bounds';
-import { type EngineClient, unnamedCall } from '#grpc/engine-messages';
+import { bodyText, type EngineClient, unnamedCall } from '#grpc/engine-messages';
 import { type Clock, isNear, sleep } from '#stdlib/clock';
 import { forEachConcurrently } from '#stdlib/for-each-concurrently';
 import { gatheredHeads } from '#storage/ports/head-codec';
@@ -265,8 +265,7 @@ class InstanceTrims {
     const command = { kind: 'trim', ...floor } as const;
     try {
       const call = unnamedCall({ accountId, instanceId, deadlineAtMs, command });
-      const { body } = await this.#engine.ask(call);
-      const { data } = JSON.parse(Buffer.from(body).toString());
+      const { data } = JSON.parse(bodyText(await this.#engine.ask(call)));
       return data.is_new === true;
     } catch (error) {
       if (toFault(error).code === 'not_found') return false;

@@ -2,7 +2,12 @@ import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
 import { faultFor } from '#errors/fault';
 import { CALL_TIMEOUT_MS_MAX } from '#grpc/call-bounds';
-import { type EngineClient, type EngineCommand, unnamedCall } from '#grpc/engine-messages';
+import {
+  bodyText,
+  type EngineClient,
+  type EngineCommand,
+  unnamedCall,
+} from '#grpc/engine-messages';
 import type { Clock } from '#stdlib/clock';
 
 /** Number of instances per list page. Source: interface 8.4. */
@@ -89,7 +94,6 @@ export class EngineReads {
     if (leftMs === 0) throw faultFor('deadline_exceeded', 'the deadline has passed');
     const deadlineAtMs = this.#clock.wallMs() + Math.min(leftMs, CALL_TIMEOUT_MS_MAX);
     const asked = { accountId: this.#accountId, instanceId, deadlineAtMs, command };
-    const { body } = await this.#engine.ask(unnamedCall(asked));
-    return JSON.parse(typeof body === 'string' ? body : Buffer.from(body).toString());
+    return JSON.parse(bodyText(await this.#engine.ask(unnamedCall(asked))));
   }
 }

@@ -30,7 +30,7 @@ import type { CallIds, EdgeAnswer, EngineCalls } from '#edge/serve/engine-calls'
 import type { Reply } from '#edge/serve/reply';
 import { planRequest, type RequestPlan } from '#edge/serve/request-plan';
 import { type Fault, faultFor, toFault } from '#errors/fault';
-import { type EngineAnswer, plainAnswer } from '#grpc/engine-messages';
+import { bodyText, type EngineAnswer, plainAnswer } from '#grpc/engine-messages';
 import type { Allowance, CallName } from '#grpc/limiter-messages';
 import type { Clock } from '#stdlib/clock';
 import { traced } from '#telemetry/tracer';
@@ -225,9 +225,7 @@ function perform(
 /** The engine's answer after the change that the endpoint's `present` makes, if any. */
 function presented(plan: Planned, answered: EdgeAnswer): EdgeAnswer {
   if (plan.kind !== 'command' || plan.present === undefined) return answered;
-  const { body } = answered;
-  const text = typeof body === 'string' ? body : Buffer.from(body).toString();
-  return { ...answered, body: plan.present(text) };
+  return { ...answered, body: plan.present(bodyText(answered)) };
 }
 
 function sendCommand(

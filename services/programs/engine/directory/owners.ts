@@ -8,6 +8,7 @@ import {
 import { type Fault, faultFor, toFault } from '#errors/fault';
 import { CALL_TIMEOUT_MS_MAX } from '#grpc/call-bounds';
 import {
+  bodyText,
   type EngineAnswer,
   type EngineCall,
   type EngineClient,
@@ -104,8 +105,8 @@ export function summariesOfOwners({
 }
 
 /** Decodes an owner's answer. Undefined if malformed; the caller then reads the store. */
-function parseSummaries({ body }: EngineAnswer): Map<string, Summary> | undefined {
-  const rows: unknown = JSON.parse(Buffer.from(body).toString());
+function parseSummaries(answer: EngineAnswer): Map<string, Summary> | undefined {
+  const rows: unknown = JSON.parse(bodyText(answer));
   if (!Array.isArray(rows)) return undefined;
   const summaries = new Map<string, Summary>();
   for (const row of rows) {
