@@ -2,6 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { INSTANCES_OF, RETENTION_DAYS_MAX } from '#accounts/plan';
 import { ConfigError, describeVariables, readConfig } from '#config';
+import { MODELS } from '#identity/model';
 
 const variables = suite('the environment variables');
 
@@ -43,6 +44,13 @@ variables('of the retention accept every plan, and the same days as an account',
   }
   const two = readConfig({ SERVICE_RETENTION_DAYS: 'pro=365,free=30' });
   assert.equal(two.SERVICE_RETENTION_DAYS, { pro: 365, free: 30 });
+});
+
+variables('of the newest model accept every model, and the newest one by default', () => {
+  assert.is(readConfig({}).SERVICE_MODEL_MAX, MODELS.newest.version);
+  for (const version of MODELS.versions) {
+    assert.is(readConfig({ SERVICE_MODEL_MAX: version }).SERVICE_MODEL_MAX, version);
+  }
 });
 
 for (const [name, value] of [
