@@ -24,6 +24,7 @@ from identity_engine import (
     Turn,
     checked_appraisal,
     errors,
+    outcome_of,
     rule_appraiser,
     wording_with,
 )
@@ -125,6 +126,24 @@ def worked(agent: Any, run_id: str) -> Any:
     turn = agent.begin(run_id)
     turn.used("look_up", "ok")
     return turn
+
+
+@contextmanager
+def ended_meanwhile(turn: Any, sent: threading.Event) -> Iterator[None]:
+    """Ends a turn during the block, which starts as soon as the observation is ``sent``."""
+    loop = turn._loop
+    if loop is None:
+        thread = threading.Thread(target=turn.end)
+        thread.start()
+        assert sent.wait(WAIT_S_MAX)
+        yield
+        thread.join(WAIT_S_MAX)
+        assert not thread.is_alive()
+        return
+    ending = loop.create_task(turn._target.end())
+    loop.run_until_complete(asyncio.to_thread(sent.wait, WAIT_S_MAX))
+    yield
+    loop.run_until_complete(ending)
 
 
 def at_once(turns: Sequence[Any], begun: Sequence[threading.Event] = ()) -> None:
@@ -360,6 +379,105 @@ def test_forked_process_does_not_wait_for_the_ends_of_its_parent() -> None:
         agent._target._ends.begin_again()
         worked(agent, "a").end()
         assert [len(observed(server)), reported] == [1, []]
+
+
+# A block around a turn.
+
+
+def test_a_block_sends_the_observation_before_its_end(kind: Kind) -> None:
+    with serving_agent(kind) as (server, agent, _):
+        with agent.turn("run") as turn:
+            turn.used("look_up", "ok")
+        assert len(observed(server)) == 1
+
+
+def test_a_block_lets_the_error_pass_and_observes_the_failure_once(kind: Kind) -> None:
+    with serving_agent(kind) as (server, agent, _):
+        error = ValueError("no idea")
+
+        def failing() -> None:
+            with agent.turn("run") as turn:
+                turn.end("failed", "half")
+                raise error
+
+        assert raised(failing) is error
+        assert [sent.json["mode_target"] for sent in observed(server)] == ["STRESS_RESPONSE"]
+
+
+def test_a_block_ends_in_time_although_the_appraiser_hangs(kind: Kind) -> None:
+    released = threading.Event()
+
+    def hangs(_: Turn) -> None:
+        assert released.wait(WAIT_S_MAX)
+
+    async def hangs_too(turn: Turn) -> None:
+        await asyncio.to_thread(hangs, turn)
+
+    appraiser = hangs if kind == "sync" else hangs_too
+    with serving_agent(kind, appraiser=appraiser, timeout_s=0.05) as (_, agent, reported):
+        with agent.turn("run"):
+            pass
+        assert not released.is_set()
+        released.set()
+        agent.flush()
+        assert reported == []
+
+
+def test_a_turn_begins_with_the_contract_after_the_observation_before(kind: Kind) -> None:
+    sent = threading.Event()
+    freed = threading.Event()
+
+    def slow(_: Request) -> Reply:
+        sent.set()
+        assert freed.wait(WAIT_S_MAX)
+        return data(state("withdraw"))
+
+    with serving(instance_with(slow)) as server, agent_on(kind, server.base_url) as (agent, _):
+        turn = worked(agent, "run 1")
+        with ended_meanwhile(turn, sent):
+            threading.Timer(0.01, freed.set).start()
+            assert agent.begin("run 2").contract.forbidden_actions == ["withdraw"]
+
+
+class APIUserAbortError(Exception):
+    pass
+
+
+class APIConnectionError(Exception):
+    pass
+
+
+def error_with(cause: BaseException | None = None, **attributes: object) -> Exception:
+    error = RuntimeError("the run ended")
+    vars(error).update(attributes)
+    error.__cause__ = cause
+    return error
+
+
+def circular() -> Exception:
+    error = error_with()
+    error.__cause__ = error
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (asyncio.CancelledError(), "aborted"),
+        (KeyboardInterrupt(), "aborted"),
+        (APIUserAbortError(), "aborted"),
+        (error_with(asyncio.CancelledError()), "aborted"),
+        (error_with(status_code=429), "unavailable"),
+        (error_with(error_with(status_code=503)), "unavailable"),
+        (APIConnectionError(), "unavailable"),
+        (ConnectionRefusedError(), "unavailable"),
+        (error_with(status_code=400), "failed"),
+        (ValueError("no tool"), "failed"),
+        (circular(), "failed"),
+    ],
+)
+def test_the_outcome_of_an_error(error: BaseException, outcome: str) -> None:
+    assert outcome_of(error) == outcome
 
 
 # The appraiser.

@@ -32,6 +32,7 @@ export {
   type WordingChanges,
   wordingWith,
 } from './agent/contract-prompt.ts';
+export { outcomeOf } from './agent/outcome.ts';
 export {
   type ToolActions,
   ToolMapError,

@@ -4,6 +4,7 @@ import {
   Agent,
   type AgentOptions,
   type Contract,
+  outcomeOf,
   ServiceUnavailableError,
   ToolPolicy,
   toPrompt,
@@ -212,6 +213,95 @@ for (const [what, appraiser] of [
   });
 }
 
+const run = suite('a turn around a function');
+
+run('gives the result, and sends the observation before it resolves', async () => {
+  await using server = await serviceWith();
+  const { agent } = agentOn(server);
+  const answer = await agent.turn({ runId: 'run' }, (turn) => {
+    turn.used('look_up', 'ok');
+    return 'done';
+  });
+  assert.is(answer, 'done');
+  assert.is(observed(server).length, 1);
+});
+
+run('throws the error of the function unchanged, and observes the failure once', async () => {
+  await using server = await serviceWith();
+  const { agent } = agentOn(server);
+  const error = new Error('no idea');
+  const failing = agent.turn({ runId: 'run' }, async (turn) => {
+    await turn.end({ outcome: 'failed', output: 'half' });
+    throw error;
+  });
+  assert.is(await failing.catch((thrown) => thrown), error);
+  const modes = observed(server).map(
+    ({ body }) => (body as Record<string, unknown>)['mode_target'],
+  );
+  assert.equal(modes, ['STRESS_RESPONSE']);
+});
+
+run('resolves in time although the appraiser hangs, and flush waits for the rest', async () => {
+  await using server = await serviceWith();
+  let resolve = (): void => undefined;
+  const appraised = new Promise<undefined>((settle) => {
+    resolve = () => settle(undefined);
+  });
+  const { agent } = agentOn(server, { appraiser: () => appraised, timeoutMs: 20 });
+  assert.is(await agent.turn({ runId: 'run' }, () => 'done'), 'done');
+  const flushed = agent.flush().then(() => 'flushed');
+  assert.is(await Promise.race([flushed, Promise.resolve('waiting')]), 'waiting');
+  resolve();
+  assert.is(await flushed, 'flushed');
+});
+
+run('begins with the contract after the observation of the turn before', async () => {
+  const strained = { ...CONTRACT, stress_state: 'HIGH' };
+  await using server = await serviceWith(data({ contract: strained }));
+  const { agent } = agentOn(server);
+  const first = await agent.begin({ runId: 'run', turn: 1 });
+  first.used('look_up', 'ok');
+  const ended = first.end();
+  const second = await agent.begin({ runId: 'run', turn: 2 });
+  assert.is(second.contract?.stress_state, 'HIGH');
+  await ended;
+});
+
+const outcomes = suite('the outcome of an error');
+
+for (const [outcome, errors] of Object.entries({
+  aborted: [
+    new DOMException('stopped', 'AbortError'),
+    new (class APIUserAbortError extends Error {})('stopped'),
+    new Error('the run ended', { cause: new DOMException('stopped', 'AbortError') }),
+  ],
+  unavailable: [
+    Object.assign(new Error('slow down'), { status: 429 }),
+    Object.assign(new Error('no answer'), { statusCode: 503 }),
+    Object.assign(new Error('gave up'), { lastError: { statusCode: 500 } }),
+    new TypeError('fetch failed', { cause: { code: 'ECONNREFUSED' } }),
+    new (class APIConnectionError extends Error {})('no route'),
+  ],
+  failed: [
+    new Error('the model called no tool'),
+    Object.assign(new Error('too long'), { status: 400 }),
+    'a text',
+    undefined,
+  ],
+})) {
+  for (const error of errors) {
+    outcomes(`${String(error)} is ${outcome}`, () => {
+      assert.is(outcomeOf(error), outcome);
+    });
+  }
+}
+
+outcomes('of an error that causes itself is failed', () => {
+  const error = new Error('circular');
+  error.cause = error;
+  assert.is(outcomeOf(error), 'failed');
+});
+
 const away = suite('an agent whose service is away');
 
 away('works without a prompt and permits every tool, with one report a turn', async () => {
@@ -290,4 +380,4 @@ tools('cannot be created with an unknown action or tool, and suggests the neares
   }
 });
 
-for (const group of [turns, away, tools]) group.run();
+for (const group of [turns, run, outcomes, away, tools]) group.run();

@@ -29,6 +29,7 @@ from identity_engine._agent.contract_prompt import (
     contract_prompt,
     wording_with,
 )
+from identity_engine._agent.outcome import outcome_of
 from identity_engine._agent.tool_policy import ToolActions, ToolMode, ToolPolicy
 from identity_engine._async.agent import AsyncAgent, AsyncAgentTurn
 from identity_engine._async.client import AsyncIdentityEngine
@@ -208,6 +209,7 @@ __all__ = [
     "errors",
     "is_known_action",
     "models",
+    "outcome_of",
     "rule_appraiser",
     "uuid7",
     "wording_with",

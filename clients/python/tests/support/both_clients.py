@@ -32,6 +32,14 @@ class Driven:
         )
         return Driven(value, self._loop) if is_ours else value
 
+    def __enter__(self) -> Any:
+        enter = self._target.__enter__ if self._loop is None else self._target.__aenter__
+        return self._driven(enter())
+
+    def __exit__(self, *raised: Any) -> Any:
+        leave = self._target.__exit__ if self._loop is None else self._target.__aexit__
+        return self._driven(leave(*raised))
+
     def __iter__(self) -> Iterator[Any]:
         if self._loop is None:
             yield from self._target

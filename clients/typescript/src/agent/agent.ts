@@ -13,6 +13,7 @@ import {
   type TurnOutcome,
 } from './appraiser.ts';
 import { contractPrompt, WORDING, type Wording } from './contract-prompt.ts';
+import { outcomeOf } from './outcome.ts';
 import { ToolPolicy } from './tool-policy.ts';
 
 /** Options of an agent. */
@@ -87,11 +88,31 @@ export class Agent<Tool extends string = string> {
   }
 
   /**
+   * Runs one turn and ends it exactly once: as completed if `run` resolves, otherwise as
+   * `outcomeOf` classifies the error, which is thrown unchanged. Waits at most `timeoutMs` for the
+   * observation, which continues after that. `run` may end the turn itself to supply an output.
+   */
+  async turn<T>(start: TurnStart, run: (turn: AgentTurn<Tool>) => T | Promise<T>): Promise<T> {
+    const turn = await this.begin(start);
+    let outcome: TurnOutcome = 'completed';
+    try {
+      return await run(turn);
+    } catch (error) {
+      outcome = outcomeOf(error);
+      throw error;
+    } finally {
+      await this.#waitFor(turn.end({ outcome }));
+    }
+  }
+
+  /**
    * Begins a turn with the newest contract. Sends no request if the last answer's contract is
-   * fresh. If the service is away, uses the last contract, then follows `unavailable`.
+   * fresh. If the service is away, uses the last contract, then follows `unavailable`. Waits at
+   * most `timeoutMs` for the observations of earlier turns.
    */
   async begin(start: TurnStart): Promise<AgentTurn<Tool>> {
     const key = keyOf(start);
+    if (this.#waiting > 0) await this.#waitFor(this.#sending);
     const { freshMs = 60_000, staleMs = 600_000, timeoutMs = 2_000, unavailable } = this.#options;
     if (this.#ageMs > freshMs) {
       try {
@@ -110,6 +131,17 @@ export class Agent<Tool extends string = string> {
   /** Age of the newest contract, in milliseconds; infinite without a contract. */
   get #ageMs(): number {
     return this.#guard.ageMs ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Waits until the observations of all ended turns are sent or given up. Never rejects. */
+  async flush(): Promise<void> {
+    await this.#sending;
+  }
+
+  /** Waits for a promise that never rejects, at most `timeoutMs`. */
+  async #waitFor(sent: Promise<unknown>): Promise<void> {
+    const { timeoutMs = 2_000 } = this.#options;
+    await within(timeoutMs, 'an observation', () => sent).catch(() => undefined);
   }
 
   #turn(start: TurnStart, key: string, contract: Contract | undefined): AgentTurn<Tool> {
@@ -165,7 +197,11 @@ export class Agent<Tool extends string = string> {
     const { appraiser, appraiserTimeoutMs = 10_000 } = this.#options;
     if (appraiser === undefined) return ruleAppraiser()(turn);
     try {
-      const appraisal = await within(appraiserTimeoutMs, async () => await appraiser(turn));
+      const appraisal = await within(
+        appraiserTimeoutMs,
+        'the appraiser',
+        async () => await appraiser(turn),
+      );
       return appraisal === undefined ? undefined : checkedAppraisal(appraisal);
     } catch (error) {
       this.#report(error);
@@ -294,10 +330,10 @@ function keyOf({ runId, turn }: TurnStart): string {
 }
 
 /** Result of a task; rejects if the task takes longer than `ms`. */
-async function within<T>(ms: number, task: () => Promise<T>): Promise<T> {
+async function within<T>(ms: number, name: string, task: () => Promise<T>): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
-    const error = new IdentityEngineError(`the appraiser took longer than ${ms} ms`);
+    const error = new IdentityEngineError(`${name} took longer than ${ms} ms`);
     timer = setTimeout(() => reject(error), ms);
   });
   try {

@@ -6,9 +6,10 @@ import contextlib
 import math
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import asdict, replace
 from functools import partial
+from types import TracebackType
 from typing import Literal, get_args
 
 from identity_engine._agent.appraiser import (
@@ -22,11 +23,12 @@ from identity_engine._agent.appraiser import (
     rule_appraiser,
 )
 from identity_engine._agent.contract_prompt import WORDING, Wording, contract_prompt
+from identity_engine._agent.outcome import outcome_of
 from identity_engine._agent.tool_policy import ToolPolicy
 from identity_engine._async.instance import AsyncInstanceHandle
 from identity_engine._buffer.item import time_text
 from identity_engine._buffer.lane import AHEAD_MS_MAX, INTERVAL_MS
-from identity_engine._core.async_io import Event, Once, within
+from identity_engine._core.async_io import Event, Once, wait_at_most, within
 from identity_engine._core.process import ForkAware, Lock, on_fork
 from identity_engine.errors import (
     ApiError,
@@ -112,13 +114,32 @@ class AsyncAgent:
         self._next_ms = 0
         self._is_read_only = False
 
+    def turn(
+        self, run_id: str, turn: int | str | None = None, input: str | None = None
+    ) -> AsyncTurnBlock:
+        """Begins a turn, and ends the turn exactly once at the end of an ``async with`` block.
+
+        The turn is completed, or ``outcome_of`` classifies the error, which passes unchanged. The
+        end of the block waits at most ``timeout_s`` for the observation, which continues after
+        that. The block may end the turn itself to supply an output. For parameters and errors, see
+        ``begin``.
+        """
+        return AsyncTurnBlock(partial(self.begin, run_id, turn, input), self._timeout_s)
+
+    async def flush(self) -> None:
+        """Waits until the observations of all ended turns are sent or given up."""
+        last = self._ends.last
+        if last is not None:
+            await last.wait()
+
     async def begin(
         self, run_id: str, turn: int | str | None = None, input: str | None = None
     ) -> AsyncAgentTurn:
         """Begins a turn with the newest contract.
 
         Sends no request if the contract of the last answer is fresh. If the service is away, uses
-        the last contract, then follows ``unavailable``.
+        the last contract, then follows ``unavailable``. Waits at most ``timeout_s`` for the
+        observations of earlier turns.
 
         Args:
             run_id: Id of the agent's run, or of the conversation.
@@ -131,6 +152,8 @@ class AsyncAgent:
                 ``unavailable`` is ``raise``.
         """
         key = _key_of(run_id, turn)
+        if self._ends.waiting > 0:
+            await wait_at_most(self._timeout_s, self.flush)
         contract = await self._usable_contract()
         return AsyncAgentTurn(self, key, contract, input)
 
@@ -317,6 +340,29 @@ class AsyncAgentTurn:
                 self._end = Once(partial(self._agent._end, turn, self._key))
             end = self._end
         await end.result()
+
+
+class AsyncTurnBlock:
+    """An ``async with`` block around one turn. Created by ``turn``."""
+
+    def __init__(self, begin: Callable[[], Awaitable[AsyncAgentTurn]], timeout_s: float) -> None:
+        self._begin = begin
+        self._timeout_s = timeout_s
+        self._turn: AsyncAgentTurn | None = None
+
+    async def __aenter__(self) -> AsyncAgentTurn:
+        self._turn = await self._begin()
+        return self._turn
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._turn is not None:
+            outcome: TurnOutcome = "completed" if exc is None else outcome_of(exc)
+            await wait_at_most(self._timeout_s, partial(self._turn.end, outcome))
 
 
 class _Ends(ForkAware):

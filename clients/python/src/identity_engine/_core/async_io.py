@@ -81,6 +81,12 @@ async def within(seconds: float, function: Callable[[A], T | Awaitable[T]], argu
     raise DeadlineError(f"the function took longer than {seconds:g} s")
 
 
+async def wait_at_most(seconds: float, call: Callable[[], Awaitable[None]]) -> None:
+    """Waits for a call, and gives up after ``seconds``."""
+    with anyio.move_on_after(seconds):
+        await call()
+
+
 _running: set[asyncio.Task[Any]] = set()
 """Tasks of ``Once``, referenced because an event loop holds only weak references."""
 

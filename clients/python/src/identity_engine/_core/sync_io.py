@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent import futures
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from typing import Generic, TypeVar
 
@@ -89,6 +89,12 @@ def within(seconds: float, function: Callable[[A], T], argument: A) -> T:
     if not futures.wait([result], seconds).done:
         raise DeadlineError(f"the function took longer than {seconds:g} s")
     return result.result()
+
+
+def wait_at_most(seconds: float, call: Callable[[], None]) -> None:
+    """Waits for a call, which continues in its thread if it takes longer than ``seconds``."""
+    with suppress(DeadlineError):
+        within(seconds, lambda _: call(), None)
 
 
 class Once(Generic[T]):
