@@ -1,6 +1,6 @@
 # `make help` lists the targets. Most targets run a script of package.json or a main file.
 .DEFAULT_GOAL := help
-.PHONY: help run cluster cluster-status cluster-down cluster-ctl observe observe-down test test-all check bench against scale simulate simulate-model simulate-agent coverage generate format ctl chaos mutation sbom licenses fuzz load tools deploy-test restore-rehearsal reference power-loss
+.PHONY: help run agent cluster cluster-status cluster-down cluster-ctl observe observe-down test test-all check bench against scale simulate simulate-model simulate-agent coverage generate format ctl chaos mutation sbom licenses fuzz load tools deploy-test restore-rehearsal reference power-loss
 
 NODE := node_modules/.bin/node
 INSTALLED := node_modules/.package-lock.json
@@ -14,6 +14,13 @@ help: ## Show this list
 
 run: $(INSTALLED) $(PAGES) ## Start the service on port 8000 with docs, an account and a ready API key; DATA=folder stores data there
 	@$(ON_FILE) SERVICE_DOCS_ENABLED=$${SERVICE_DOCS_ENABLED:-true} SERVICE_LOCAL_ACCOUNT=$${SERVICE_LOCAL_ACCOUNT:-true} exec $(NODE) services/main.ts standalone
+
+# Bundles the example with the sources of the client, so that nothing else is installed or built.
+agent: $(INSTALLED) ## Run an agent that changes its behaviour, against a running service: KEY=svc_sk_… API=http://…/v1
+	@test -n "$(KEY)" || { echo "KEY is missing: make agent KEY=svc_sk_… with the API key that make run printed" >&2; exit 2; }
+	@node_modules/.bin/esbuild clients/typescript/examples/agent-loop.ts --bundle --platform=node --format=esm --log-level=warning \
+		--alias:identity-engine=./clients/typescript/src/identity-engine.ts --outfile=build/agent-loop.mjs
+	@IDENTITY_ENGINE_API_KEY='$(KEY)' IDENTITY_ENGINE_BASE_URL='$(or $(API),http://127.0.0.1:8000/v1)' $(NODE) build/agent-loop.mjs
 
 cluster: $(INSTALLED) $(PAGES) ## Start edges, engines, limiters, NATS and Cassandra here, without Docker; CASSANDRA=3: three Cassandra nodes
 	@$(NODE) deploy/local/cluster.ts up $(if $(CASSANDRA),--cassandra $(CASSANDRA))

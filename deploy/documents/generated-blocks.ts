@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { APPRAISAL_RULES } from '#clients/typescript/src/agent/appraiser';
 import { describeVariables } from '#config';
 import { UNIT_COSTS } from '#ctl/capacity/capacity';
@@ -82,8 +83,19 @@ export const GENERATED_BLOCKS: readonly GeneratedBlock[] = [
   { document: 'docs/metrics.md', name: 'metrics', lines: metricLines },
   { document: 'docs/dashboards.md', name: 'dashboards', lines: dashboardLines },
   { document: 'docs/billing.md', name: 'plans', lines: planLines },
+  { document: 'README.md', name: 'agent', lines: agentLines },
   { document: 'docs/agents.md', name: 'rules', lines: ruleLines },
 ];
+
+/** Code of the first example, without its comment. */
+function agentLines(): string[] {
+  const code = readFileSync('clients/typescript/examples/agent-loop.ts', 'utf8');
+  const lines = code
+    .replace(/\/\*[\s\S]*?\*\/\n\n/, '')
+    .trimEnd()
+    .split('\n');
+  return ['```ts', ...lines, '```'];
+}
 
 function variableLines(): string[] {
   const variables = describeVariables();

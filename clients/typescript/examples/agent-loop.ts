@@ -1,42 +1,28 @@
 import { Agent, IdentityEngine, ToolPolicy } from 'identity-engine';
 
 /*
- * An agent that changes its behavior. A scripted model deploys again and again, and every
- * deployment fails. The failures are observed as stress, until the contract forbids the tool and
- * the prompt asks for help. Needs a service and an API key (`make run` in the service's repository
- * prints a key).
+ * An agent that changes its behavior. Its scripted model deploys until its instructions say not to,
+ * and every deployment fails. `make run` in the service's repository prints an API key.
  *
- * Usage: IDENTITY_ENGINE_API_KEY=… node examples/agent-loop.ts [turns, default 10]
+ * Usage: IDENTITY_ENGINE_API_KEY=… node examples/agent-loop.ts
  */
 
-const TOOLS = { deploy: () => Promise.reject(new Error('the build is broken')) };
+const model = (instructions: string) =>
+  /Not now:.*carry out changes/.test(instructions) ? 'ask_for_help' : 'deploy';
+const deploy = () => Promise.reject(new Error('the build is broken'));
+const askForHelp = () => Promise.resolve('asked for help');
 
-const turns = Number(process.argv[2] ?? 10);
 const client = new IdentityEngine();
-const { data: ada } = await client.instances.create({
-  name: 'Ada',
-  initial_config: { mode_strengths: { perception: 0.7, order: 0.6, connection: 0.4 } },
-});
-const agent = new Agent(client.instance(ada.id), {
-  tools: new ToolPolicy({ deploy: 'execute' }, { tools: Object.keys(TOOLS) as 'deploy'[] }),
-  onError: (error) => console.error(`the service is away: ${error}`),
-});
+const { data: ada } = await client.instances.create({ name: 'Ada' });
+const tools = new ToolPolicy({ deploy: 'execute', ask_for_help: 'clarify' });
+const agent = new Agent(client.instance(ada.id), { tools });
 
-for (let number = 1; number <= turns; number += 1) {
-  const turn = await agent.begin({ runId: ada.id, turn: number });
-  // Put turn.prompt last into the instructions of a language model. This model always deploys.
-  const refusal = turn.refusalOf('deploy');
-  if (refusal === undefined) {
-    for (let attempt = 1; attempt <= 2; attempt += 1) {
-      await TOOLS.deploy().then(
-        () => turn.used('deploy', 'ok'),
-        () => turn.used('deploy', 'error'),
-      );
-    }
-  }
-  console.log(
-    `${number}: ${turn.contract?.stress_state}; ${refusal ?? 'deployed twice, failed twice'}`,
-  );
-  await turn.end();
+for (let number = 1; number <= 6; number += 1) {
+  const answer = agent.turn({ runId: ada.id, turn: number }, async (turn) => {
+    const tool = model(`You deploy the site. ${turn.prompt}`);
+    const refusal = turn.refusalOf(tool);
+    if (refusal !== undefined) return refusal;
+    return tool === 'deploy' ? await deploy() : await askForHelp();
+  });
+  console.log(number, await answer.catch((error) => error.message));
 }
-await client.instances.delete(ada.id);

@@ -111,7 +111,7 @@ for (const [index, program] of programs.entries()) {
 }
 
 for (const [name, sizes, said] of [
-  ['agent-loop.ts', ['10'], /^10: HIGH; The tool deploy was not run/m],
+  ['agent-loop.ts', [], /^3 the build is broken\n4 asked for help$/m],
   ['fleet.ts', ['1000', '2'], /^2000 observations of 1000 agents in \d+ batches/m],
 ] as const) {
   packed(`runs examples/${name}`, () => {
