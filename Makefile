@@ -1,6 +1,6 @@
 # `make help` lists the targets. Most targets run a script of package.json or a main file.
 .DEFAULT_GOAL := help
-.PHONY: help run agent cluster cluster-status cluster-down cluster-ctl observe observe-down test test-all check bench against scale simulate simulate-model simulate-agent coverage generate format ctl chaos mutation sbom licenses fuzz load tools deploy-test restore-rehearsal reference power-loss
+.PHONY: help run agent cluster cluster-status cluster-down cluster-ctl observe observe-down test test-all check bench against scale simulate simulate-model simulate-agent coverage generate format ctl chaos mutation sbom licenses fuzz load tools deploy-test restore-rehearsal reference packages power-loss
 
 NODE := node_modules/.bin/node
 INSTALLED := node_modules/.package-lock.json
@@ -81,6 +81,9 @@ power-loss: $(INSTALLED) ## Kill the service on a file and simulate power loss, 
 
 fuzz: $(INSTALLED) ## Send mutated requests and broken bytes to a real service: MINUTES=n; SEED=n repeats a round
 	@$(NODE) test/fuzz/main.ts $(if $(SEED),--seed $(SEED),--minutes $(or $(MINUTES),10)) $(ARGS)
+
+packages: $(INSTALLED) ## Build the packages of both clients for npm and PyPI: REPOSITORY=https://github.com/OWNER/NAME
+	@$(NODE) deploy/packages/main.ts $(REPOSITORY)
 
 reference: $(INSTALLED) ## Write the reference pages of both client libraries (a minute)
 	@cd clients/typescript && npm ci --silent --no-audit --no-fund && npm run --silent docs

@@ -8,8 +8,8 @@ import { pythonSuite } from '#test/support/servers/python-suite';
 const python = await pythonSuite({
   title: 'the package of the Python client',
   args: ['tests/test_packaging.py'],
-  testsMin: 7,
-  needsService: false,
+  testsMin: 10,
+  needsService: true,
 });
 
 python.run();

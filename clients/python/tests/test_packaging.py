@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tarfile
@@ -21,6 +22,9 @@ PYRIGHT = ROOT / "node_modules" / "pyright" / "index.js"
 NODE = ROOT / "node_modules" / ".bin" / "node"
 RUN_S_MAX = 150
 
+REPOSITORY = "https://git.example/owner/name"
+"""Address of a repository, for the links of the package."""
+
 
 def run(*command: object, folder: Path = PACKAGE) -> str:
     words = [str(word) for word in command]
@@ -35,7 +39,7 @@ def run(*command: object, folder: Path = PACKAGE) -> str:
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Builds wheel and sdist, and returns their folder."""
     folder = tmp_path_factory.mktemp("dist")
-    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder)
+    run(NODE, "deploy/packages/main.ts", REPOSITORY, folder, "python", folder=ROOT)
     return folder
 
 
@@ -73,6 +77,24 @@ def test_wheel_contains_only_the_package_and_its_types(dist: Path) -> None:
     assert {name.split("/")[0].split("-")[0] for name in names} == {"identity_engine"}
 
 
+def test_description_has_absolute_links_only(dist: Path) -> None:
+    (wheel,) = dist.glob("*.whl")
+    files = zipfile.ZipFile(wheel)
+    (name,) = (name for name in files.namelist() if name.endswith("/METADATA"))
+    metadata = files.read(name).decode()
+    assert f"Project-URL: Repository, {REPOSITORY}" in metadata
+    targets = re.findall(r"\]\(([^)]*)\)", metadata)
+    assert f"{REPOSITORY}/raw/v{__version__}/clients/python/docs/day-of-an-agent.png" in targets
+    assert [target for target in targets if not target.startswith(("https:", "#"))] == []
+
+
+def test_sdist_contains_the_examples_and_the_changes(dist: Path) -> None:
+    (archive,) = dist.glob("*.tar.gz")
+    with tarfile.open(archive) as source:
+        names = {name.split("/", 1)[1] for name in source.getnames() if "/" in name}
+    assert {"CHANGELOG.md", "README.md", "examples/agent_loop.py"} <= names
+
+
 def test_sdist_builds_the_same_wheel(dist: Path, tmp_path: Path) -> None:
     (archive,) = dist.glob("*.tar.gz")
     with tarfile.open(archive) as source:
@@ -94,6 +116,13 @@ def test_package_works_in_an_empty_environment(python: Path, tmp_path: Path) -> 
     installed = run(sys.executable, "-m", "uv", "--quiet", "pip", "list", "--python", python)
     assert "opentelemetry" not in installed
     assert "trio" not in installed
+
+
+def test_first_example_of_the_readme_runs_in_an_empty_environment(
+    python: Path, service: str, tmp_path: Path
+) -> None:
+    (tmp_path / "first.py").write_text(BLOCKS[0], "utf-8")
+    assert "drift: D0" in run(python, "-W", "error", "first.py", folder=tmp_path)
 
 
 @pytest.fixture

@@ -1,19 +1,18 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
   cpSync,
-  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
-  statSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { buildPackage } from '../../../deploy/packages/packages.ts';
 import { newCaller } from '../../../test/support/calls/caller.ts';
 import { startStandalone } from '../../../test/support/servers/service.ts';
 
@@ -29,26 +28,23 @@ const TOOLS = join(HERE, 'node_modules/.bin');
 /** Timeout per program, build or installation, in milliseconds. */
 const RUN_MS_MAX = 120_000;
 
+/** Address of a repository, for the links of the package. */
+const REPOSITORY = 'https://git.example/owner/name';
+
 const folder = mkdtempSync(join(tmpdir(), 'identity-engine-'));
 const service = await startStandalone();
 const { key } = await newCaller(service);
+let tarball = '';
 
 const packed = suite('the package');
 
 packed.before(() => {
-  installTools();
-  run('npm', ['run', '--silent', 'build'], HERE);
-  run('npm', ['pack', '--silent', '--pack-destination', folder], HERE);
-  const [tarball = ''] = readdirSync(folder).filter((name) => name.endsWith('.tgz'));
+  [tarball = ''] = buildPackage('typescript', { repository: REPOSITORY, out: folder });
   writeFileSync(
     join(folder, 'package.json'),
     '{"name":"of-a-user","private":true,"type":"module"}',
   );
-  run(
-    'npm',
-    ['install', '--silent', '--no-audit', '--no-fund', '--offline', `./${tarball}`],
-    folder,
-  );
+  run('npm', ['install', '--silent', '--no-audit', '--no-fund', '--offline', tarball], folder);
 });
 
 packed.after(async () => {
@@ -62,17 +58,35 @@ packed('has models that match the source document', () => {
 
 packed('passes publint and attw', () => {
   run(join(TOOLS, 'publint'), ['--strict', join(folder, 'node_modules/identity-engine')], HERE);
-  const [tarball = ''] = readdirSync(folder).filter((name) => name.endsWith('.tgz'));
-  run(join(TOOLS, 'attw'), [join(folder, tarball), '--profile', 'esm-only'], HERE);
+  run(join(TOOLS, 'attw'), [tarball, '--profile', 'esm-only'], HERE);
 });
 
-packed('contains only code, types and two documents', () => {
+packed('contains only code, types, examples and two documents', () => {
   const files = readdirSync(join(folder, 'node_modules/identity-engine')).sort();
-  assert.equal(files, ['CHANGELOG.md', 'README.md', 'dist', 'package.json']);
+  assert.equal(files, ['CHANGELOG.md', 'README.md', 'dist', 'examples', 'package.json']);
   assert.equal(readdirSync(join(folder, 'node_modules')).sort(), [
     '.package-lock.json',
     'identity-engine',
   ]);
+});
+
+packed('has absolute links only, and names its repository', () => {
+  const installed = join(folder, 'node_modules/identity-engine');
+  for (const name of ['README.md', 'CHANGELOG.md']) {
+    const text = readFileSync(join(installed, name), 'utf8');
+    const targets = [...text.matchAll(/\]\(([^)]*)\)/g)].map(([, target = '']) => target);
+    assert.ok(
+      targets.some((target) => target.startsWith(`${REPOSITORY}/blob/v`)),
+      name,
+    );
+    assert.equal(
+      targets.filter((target) => !/^(?:https:|#)/.test(target)),
+      [],
+      name,
+    );
+  }
+  const { repository } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'));
+  assert.is(repository.url, `git+${REPOSITORY}.git`);
 });
 
 packed('documents every export without a warning', () => {
@@ -234,14 +248,6 @@ function envOf() {
     IDENTITY_ENGINE_API_KEY: key,
     IDENTITY_ENGINE_BASE_URL: service.api,
   };
-}
-
-/** Installs the locked tools if missing. */
-function installTools(): void {
-  const installed = join(HERE, 'node_modules/.package-lock.json');
-  const lockedMs = statSync(join(HERE, 'package-lock.json')).mtimeMs;
-  if (existsSync(installed) && statSync(installed).mtimeMs >= lockedMs) return;
-  run('npm', ['ci', '--silent', '--no-audit', '--no-fund'], HERE);
 }
 
 /** Runs a tool. Throws an error with the complete output if the tool fails. */
