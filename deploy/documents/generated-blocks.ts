@@ -6,6 +6,7 @@ import { CAPACITY } from '#ctl/capacity/command';
 import type { Command, Values } from '#ctl/command';
 import { synopsis } from '#ctl/command-line';
 import { COMMANDS } from '#ctl/ctl';
+import { characterLines } from '#deploy/documents/characters';
 import { tableLines } from '#deploy/documents/markdown-table';
 import { wrapped } from '#deploy/documents/wrapped-text';
 import { DASHBOARDS } from '#deploy/observe/dashboards/all';
@@ -85,6 +86,7 @@ export const GENERATED_BLOCKS: readonly GeneratedBlock[] = [
   { document: 'docs/billing.md', name: 'plans', lines: planLines },
   { document: 'README.md', name: 'agent', lines: agentLines },
   { document: 'docs/agents.md', name: 'rules', lines: ruleLines },
+  { document: 'docs/agents.md', name: 'characters', lines: characterLines },
 ];
 
 /** Code of the first example, without its comment. */
