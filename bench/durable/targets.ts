@@ -4,7 +4,7 @@ import { numberText, type Spread, spreadOf, spreadText } from '#bench/measures/s
 import type { Label } from '#bench/processes/servers';
 import type { TargetRow } from '#bench/report-table';
 
-/** Two servers whose throughputs are compared: throughput of `ours` divided by that of `theirs`. */
+/** A comparison: the throughput of server `ours` divided by the throughput of server `theirs`. */
 type Compared = { readonly ours: Label; readonly theirs: Label; readonly connections: number };
 
 /** Minimum ratios. Source: the project's targets. */

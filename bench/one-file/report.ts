@@ -34,18 +34,26 @@ export function oneFileReport(
 function ofStarts(found: OneFileFindings): ScaleFigure[] {
   const { coldStarts, warmStarts, killedWith, killedStart, endMs } = found;
   const start = (what: string, times: readonly number[]) =>
-    atMost(`start to first answer, ${what}`, spreadOf(times).max, COLD_START_MS_MAX, 'ms');
+    atMost(
+      `time from start to the first answer, ${what}`,
+      spreadOf(times).max,
+      COLD_START_MS_MAX,
+      'ms',
+    );
   return [
     start(`after SIGTERM, longest of ${warmStarts.length}`, warmStarts),
     start('after SIGTERM, file not in the page cache', coldStarts),
-    figure('start to first answer, after SIGKILL', `${numberText(killedStart, 0)} ms`),
+    figure(
+      'time from start to the first answer, after SIGKILL',
+      `${numberText(killedStart, 0)} ms`,
+    ),
     atMost(
-      `added by ${numberText(killedWith, 0)} records without a checkpoint`,
+      `additional time after SIGKILL, with ${numberText(killedWith, 0)} records without a checkpoint`,
       killedStart - spreadOf(warmStarts).max,
       takeOverMsMax(killedWith),
       'ms',
     ),
-    figure('SIGTERM to the end of the process', `${numberText(endMs, 0)} ms`),
+    figure('time from SIGTERM to the end of the process', `${numberText(endMs, 0)} ms`),
   ];
 }
 
@@ -54,15 +62,15 @@ function ofPages({ load, sizes, listings }: OneFileFindings): ScaleFigure[] {
   const [first = '', next = ''] = listings;
   const listed = numberText(sizes.instances, 0);
   return [
-    pageFigure('history page, not in memory', load.cold),
-    pageFigure('history page, in memory', load.warm),
-    pageFigure('history page from row 150 on, from chunks', load.deep),
+    pageFigure('latency of a history page, instance not in memory', load.cold),
+    pageFigure('latency of a history page, instance in memory', load.warm),
+    pageFigure('latency of a history page from row 150 on, which is read from chunks', load.deep),
     figure(
-      `observations meanwhile, ${numberText(sizes.rate, 0)}/s, p50, p99`,
+      `latency of observations during these reads, at ${numberText(sizes.rate, 0)}/s: p50, p99`,
       `${numberText(p50, 1)}, ${numberText(p99, 1)} ms`,
     ),
-    figure(`first page of the list of ${listed} instances`, first),
-    figure('the same page again', next),
+    figure(`latency of the first list page of ${listed} instances`, first),
+    figure('latency of the same page in the next attempt', next),
   ];
 }
 
@@ -70,10 +78,10 @@ function ofBytes({ filled, sizes, observations }: OneFileFindings): ScaleFigure[
   const { empty, created, observed, createdS, observedS } = filled;
   const each = (bytes: number, count: number) => `${numberText(bytes / count, 0)} bytes`;
   return [
-    figure('file with an account alone', mebibytes(empty, 1)),
-    figure('file with all instances and observations', mebibytes(observed)),
-    figure('an instance without observations', each(created - empty, sizes.instances)),
-    figure('an observation', each(observed - created, observations)),
+    figure('size of the file with an account and no instance', mebibytes(empty, 1)),
+    figure('size of the file with all instances and observations', mebibytes(observed)),
+    figure('size of an instance without observations', each(created - empty, sizes.instances)),
+    figure('size of an observation', each(observed - created, observations)),
     figure(
       'time to write the instances, then the observations',
       `${numberText(createdS, 0)} s and ${numberText(observedS, 0)} s`,
@@ -84,11 +92,14 @@ function ofBytes({ filled, sizes, observations }: OneFileFindings): ScaleFigure[
 function ofMemory({ memory, load }: OneFileFindings): ScaleFigure[] {
   const highest = figure('highest resident memory under the load', mebibytes(load.highestBytes));
   if (memory === undefined) return [highest];
-  const what = `live memory of an idle instance, of ${numberText(memory.instances, 0)}`;
+  const what = `live memory of an idle instance, mean of ${numberText(memory.instances, 0)}`;
   return [
     highest,
     atMost(what, memory.bytesPerInstance, INSTANCE_BYTES_MAX, 'bytes'),
-    figure('live memory of one more history row', `${numberText(memory.bytesPerRow, 0)} bytes`),
+    figure(
+      'live memory of an additional history row',
+      `${numberText(memory.bytesPerRow, 0)} bytes`,
+    ),
   ];
 }
 

@@ -49,9 +49,9 @@ export const file: ScalePart = {
     return [
       figure('records without a checkpoint at the SIGKILL', unflushed.toLocaleString('en')),
       figure('size of the file with its WAL at the SIGKILL', mebibytes(bytes + walBytes)),
-      figure('after SIGTERM: start to first answer', `${stoppedMs.toFixed(0)} ms`),
-      figure('after SIGKILL: start to first answer', `${killedMs.toFixed(0)} ms`),
-      atMost('time added by these records', killedMs - stoppedMs, takeOverMsMax(unflushed), 'ms'),
+      figure('time from start to the first answer, after SIGTERM', `${stoppedMs.toFixed(0)} ms`),
+      figure('time from start to the first answer, after SIGKILL', `${killedMs.toFixed(0)} ms`),
+      atMost('difference of these two times', killedMs - stoppedMs, takeOverMsMax(unflushed), 'ms'),
     ];
   },
 };

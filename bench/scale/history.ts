@@ -48,16 +48,23 @@ export const history: ScalePart = {
 
     const [first = 0, last = 0] = [cpuPerObservation[0], cpuPerObservation.at(-1)];
     return [
-      rateFigure('observations accepted in the last tenth', ratesOf(taken.answeredMs), BATCH),
+      rateFigure(
+        'rate of observations in the last tenth of the run',
+        ratesOf(taken.answeredMs),
+        BATCH,
+      ),
       figure(
-        'CPU of the engine per observation, first and last tenth',
+        'engine CPU per observation in the first tenth, and in the last tenth',
         `${(first / BATCH).toFixed(1)} µs, then ${(last / BATCH).toFixed(1)} µs`,
       ),
-      figure('longest batch of 100 observations', `${taken.longestMs.toFixed(0)} ms`),
-      figure('last answer until everything is checkpointed', `${(storedMs / 1_000).toFixed(1)} s`),
-      pageFigure(`page of ${PAGE_ROWS} rows at any depth`, times),
+      figure('longest latency of a batch of 100 observations', `${taken.longestMs.toFixed(0)} ms`),
       figure(
-        'memory of the engine: resident at the last batch; resident after collection; live',
+        'time from the last answer until every record has a checkpoint',
+        `${(storedMs / 1_000).toFixed(1)} s`,
+      ),
+      pageFigure(`latency of a page of ${PAGE_ROWS} rows at a random depth`, times),
+      figure(
+        'engine memory: resident at the last batch; resident after garbage collection; live',
         [afterLoad, residentBytes, liveBytes].map((bytes) => mebibytes(bytes)).join('; '),
       ),
     ];

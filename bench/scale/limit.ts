@@ -78,19 +78,25 @@ export const limit: ScalePart = {
     const each = bytesEach(before, loaded, sizes.limit).live.toFixed(0);
     const highest = mib(await engine.highestBytes());
     return [
-      ...othersFigures('other accounts without the load', calm),
-      figure('first page, which loads the listing', `${loadMs.toFixed(0)} ms`),
+      ...othersFigures('other accounts before the hostile load', calm),
+      figure('latency of the first page, which loads the listing', `${loadMs.toFixed(0)} ms`),
       ...waitFigures(loading),
-      ...othersFigures('other accounts beside the load', disturbed),
-      figure('p50 and p99 beside the load / without the load', ratiosOf(disturbed, calm)),
-      figure(`answers to the hostile account in ${sizes.hostileS} s`, answersOf(hostile)),
-      figure('live bytes of a listed instance with a name of 100 characters outside the BMP', each),
+      ...othersFigures('other accounts during the hostile load', disturbed),
       figure(
-        'resident memory of the engine: before; listing loaded; end of the load; after',
+        'latency of other accounts during the load, divided by the latency before: p50; p99',
+        ratiosOf(disturbed, calm),
+      ),
+      figure(`answers to the hostile account in ${sizes.hostileS} s`, answersOf(hostile)),
+      figure(
+        'live memory of a listed instance whose name has 100 emoji and digits',
+        `${each} bytes`,
+      ),
+      figure(
+        'resident memory of the engine: at start; with the listing; at the end of the load; afterwards',
         `${resident} MiB`,
       ),
-      atMost('highest resident memory of the run', highest, ENGINE_MIB_MAX, 'MiB'),
-      atMost('live memory that the load left', mib(left), LEFT_MIB_MAX, 'MiB', 1),
+      atMost('highest resident memory of the engine', highest, ENGINE_MIB_MAX, 'MiB'),
+      atMost('growth of live memory by the load', mib(left), LEFT_MIB_MAX, 'MiB', 1),
     ];
   },
 };
@@ -123,12 +129,12 @@ function othersFigures(what: string, { times, failed }: Observed): ScaleFigure[]
   const failedPercent = (100 * failed) / (times.length + failed);
   return [
     {
-      what: `${what}, p50, p99, longest`,
+      what: `latency of ${what}: p50, p99, longest`,
       target: `p99 ≤ ${OTHERS_P99_MS_MAX} ms`,
       reached: `${latenciesText(latencies)} ms`,
       isMet: latencies.p99 <= OTHERS_P99_MS_MAX,
     },
-    atMost(`${what}, not answered`, failedPercent, OTHERS_FAILED_PERCENT_MAX, '%', 2),
+    atMost(`unanswered calls of ${what}`, failedPercent, OTHERS_FAILED_PERCENT_MAX, '%', 2),
   ];
 }
 
@@ -142,12 +148,12 @@ function waitFigures({ times, failed }: Observed): ScaleFigure[] {
   const { longest } = latenciesOf(times);
   return [
     atMost(
-      'longest call of other accounts while the listing loads',
+      'longest latency of other accounts while the listing loads',
       longest,
       LOAD_WAIT_MS_MAX,
       'ms',
     ),
-    atMost('calls of other accounts not answered while the listing loads', failed, 0, 'calls'),
+    atMost('unanswered calls of other accounts while the listing loads', failed, 0, 'calls'),
   ];
 }
 

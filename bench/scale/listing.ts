@@ -58,9 +58,12 @@ export const listing: ScalePart = {
       );
     }
     return [
-      rateFigure('instances created in the last tenth', rates),
-      figure('first page after a restart, which loads the listing', `${firstMs.toFixed(0)} ms`),
-      pageFigure(`page of ${PAGE_ITEMS} from the middle, heads not in memory`, times),
+      rateFigure('rate of creates in the last tenth of the run', rates),
+      figure(
+        'latency of the first page after a restart, which loads the listing',
+        `${firstMs.toFixed(0)} ms`,
+      ),
+      pageFigure(`latency of a page of ${PAGE_ITEMS} instances that are not in memory`, times),
     ];
   },
 };

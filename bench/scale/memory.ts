@@ -81,23 +81,34 @@ export const memory: ScalePart = {
     const many = total.toLocaleString('en');
     const some = sizes.active.toLocaleString('en');
     const residentMib = (title: string, { residentBytes }: MemoryStage) =>
-      atMost(`resident memory, ${title}`, residentBytes / BYTES_PER_MIB, ENGINE_MIB_MAX, 'MiB');
+      atMost(
+        `resident memory of the engine, ${title}`,
+        residentBytes / BYTES_PER_MIB,
+        ENGINE_MIB_MAX,
+        'MiB',
+      );
     return [
-      atMost('live bytes of an idle active instance', each.live, INSTANCE_BYTES_MAX, 'bytes'),
-      figure('resident bytes of the instance, after collection', each.resident.toFixed(0)),
+      atMost('live memory of an idle active instance', each.live, INSTANCE_BYTES_MAX, 'bytes'),
+      figure(
+        'resident memory of the instance after garbage collection',
+        `${each.resident.toFixed(0)} bytes`,
+      ),
       residentMib(`${some} active, all idle`, active),
       residentMib(
         `${many} known, ${activeAtEnd.toLocaleString('en')} active, just observed`,
         known,
       ),
       atMost(
-        'highest resident memory of the run',
+        'highest resident memory of the engine',
         (await engine.highestBytes()) / BYTES_PER_MIB,
         ENGINE_MIB_MAX,
         'MiB',
       ),
-      figure('resident memory before, 1,000 active', mebibytes(before.residentBytes)),
-      figure('known instances, not active, that answered correctly', `${sizes.checked}`),
+      figure(
+        'resident memory of the engine at start, 1,000 active',
+        mebibytes(before.residentBytes),
+      ),
+      figure('number of inactive instances that answered correctly', `${sizes.checked}`),
     ];
   },
 };

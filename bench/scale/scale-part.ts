@@ -38,11 +38,12 @@ export function atMost(
   unit: string,
   decimals = 0,
 ): ScaleFigure {
-  const text = `${reached.toLocaleString('en', { maximumFractionDigits: decimals })} ${unit}`;
+  const textOf = (value: number) =>
+    `${value.toLocaleString('en', { maximumFractionDigits: decimals })} ${unit}`;
   return {
     what,
-    target: `≤ ${most.toLocaleString('en')} ${unit}`,
-    reached: text,
+    target: `≤ ${textOf(most)}`,
+    reached: textOf(reached),
     isMet: reached <= most,
   };
 }

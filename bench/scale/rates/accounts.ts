@@ -3,7 +3,7 @@ import { type LimiterService, startLimiterService } from '#bench/limiter/limiter
 import { openMeterDecisions } from '#bench/limiter/meter-decisions';
 import { activeMeters, untilNone, untilStored } from '#bench/measures/gauges';
 import { Inspector } from '#bench/measures/inspector';
-import { mebibytes } from '#bench/measures/statistics';
+import { mebibytes, numberText } from '#bench/measures/statistics';
 import { bytesEach, memoryStages } from '#bench/scale/memory-stage';
 import { knownAccount, seedKnownAccounts } from '#bench/scale/rates/known-accounts';
 import { atMost, figure, type ScalePart } from '#bench/scale/scale-part';
@@ -63,19 +63,25 @@ export const accounts: ScalePart = {
     const each = bytesEach(before, full, active);
     const kept = bytesEach(before, after, active);
     return [
-      atMost('live bytes of the meter of an active account', each.live, METER_BYTES_MAX, 'bytes'),
-      figure('resident bytes of the meter, after collection', each.resident.toFixed(0)),
-      figure('resident memory, all active', mebibytes(full.residentBytes)),
+      atMost('live memory of the meter of an active account', each.live, METER_BYTES_MAX, 'bytes'),
       figure(
-        'resident memory, none active, after collection',
+        'resident memory of the meter after garbage collection',
+        `${numberText(each.resident, 0)} bytes`,
+      ),
+      figure('resident memory of the limiter, all accounts active', mebibytes(full.residentBytes)),
+      figure(
+        'resident memory of the limiter, no account active, after garbage collection',
         mebibytes(before.collected.residentBytes),
       ),
-      figure('accounts becoming active', `${Math.round(active / tookS).toLocaleString('en')}/s`),
       figure(
-        `last meter evicted, with an idle limit of ${idleS} s`,
+        'rate of accounts that become active',
+        `${Math.round(active / tookS).toLocaleString('en')}/s`,
+      ),
+      figure(
+        `eviction of the last meter, with an idle limit of ${idleS} s`,
         `${leftS.toFixed(0)} s after the last decision`,
       ),
-      figure('live bytes per account after eviction', kept.live.toFixed(0)),
+      figure('live memory per account after eviction', `${kept.live.toFixed(0)} bytes`),
     ];
   },
 };

@@ -41,7 +41,7 @@ export type SeededKeyspace = {
   readonly cold: ObservationPlan | undefined;
 };
 
-/** Results for one combination of the numbers of engines and known instances. */
+/** Results for a number of engines and a number of known instances. */
 export type Cell = {
   readonly engines: number;
   readonly known: number;

@@ -45,7 +45,9 @@ const COLUMNS = [
 export const growth: ScalePart = {
   name: 'growth',
   title: 'Cost of an observation: 1 to 3 engines, 100 to 1,000,000 instances',
-  about: 'CPU is in µs per observation. The table omits the CPU of NATS.',
+  about:
+    'CPU is in µs per observation. The table omits the CPU of NATS. `active` is the number of ' +
+    'instances in memory. In rows "not in memory", each observation first activates its instance.',
   columns: COLUMNS,
   async measure({ isQuick, print }) {
     const folder = temporaryFolder();

@@ -33,7 +33,7 @@ export function latenciesText({ p50, p99, longest }: Latencies): string {
 export function pageFigure(what: string, times: readonly number[]): ScaleFigure {
   const latencies = latenciesOf(times);
   return {
-    what: `${what}, p50, p99, longest`,
+    what: `${what}: p50, p99, longest`,
     target: `p99 ≤ ${P99_MS_MAX} ms`,
     reached: `${latenciesText(latencies)} ms`,
     isMet: latencies.p99 <= P99_MS_MAX,

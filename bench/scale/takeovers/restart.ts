@@ -1,5 +1,6 @@
 import { startDurable } from '#bench/durable/service';
 import { unflushedRecords, untilStored } from '#bench/measures/gauges';
+import { numberText } from '#bench/measures/statistics';
 import { temporaryFolder } from '#bench/processes/temporary-folder';
 import { verdict } from '#bench/report-table';
 import { ObservedInstances } from '#bench/scale/observed-instances';
@@ -76,7 +77,10 @@ export const restart: ScalePart = {
 
     const name = count.toLocaleString('en');
     return [
-      rowOf(`signal to the end, with ${name} instances, ms`, [stoppedMs.toFixed(0), '-']),
+      rowOf(`time from SIGTERM to the end of the process, with ${name} instances, ms`, [
+        stoppedMs.toFixed(0),
+        '-',
+      ]),
       rowOf('records without a checkpoint', ['-', unflushed.toLocaleString('en')]),
       ...figuresOf([stopped, killed]),
     ];
@@ -141,15 +145,15 @@ function figuresOf(starts: readonly [Start, Start]): ScaleFigure[] {
   });
   const longest = LONGEST_MS_MAX.toLocaleString('en');
   return [
-    row('start to ready, ms', ({ readyMs }) => readyMs.toFixed(0)),
-    row('start to first answer, ms', ({ firstMs }) => firstMs.toFixed(0)),
+    row('time from start to ready, ms', ({ readyMs }) => readyMs.toFixed(0)),
+    row('time from start to the first answer, ms', ({ firstMs }) => firstMs.toFixed(0)),
     limited(
-      `ready to first answer, ms, target ≤ ${FIRST_MS_MAX}`,
+      `time from ready to the first answer, ms; target ≤ ${FIRST_MS_MAX}`,
       ({ readyMs, firstMs }) => (firstMs - readyMs).toFixed(0),
       ({ readyMs, firstMs }) => firstMs - readyMs <= FIRST_MS_MAX,
     ),
     limited(
-      `${starts[0].answersMs.length} other instances, p50, p99, longest, ms, target longest ≤ ${longest}`,
+      `latency of the first calls to ${numberText(starts[0].answersMs.length, 0)} other instances: p50, p99, longest, ms; target longest ≤ ${longest}`,
       ({ answersMs }) => latenciesText(latenciesOf(answersMs)),
       ({ answersMs }) => latenciesOf(answersMs).longest <= LONGEST_MS_MAX,
     ),

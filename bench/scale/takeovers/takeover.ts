@@ -66,7 +66,7 @@ type Scene = {
 export const takeover: ScalePart = {
   name: 'takeover',
   title: 'Takeover from a killed engine, one of three',
-  about: 'A tail is the records without a checkpoint.',
+  about: 'The tail consists of the records without a checkpoint. Times begin with the kill.',
   columns: TAILS.map(({ records }) => `tail of ${records.toLocaleString('en')}`),
   async measure({ isQuick, print }) {
     const folder = temporaryFolder();
@@ -198,33 +198,34 @@ function figuresOf(tails: readonly Measured[]): ScaleFigure[] {
   const targets = tails.map(({ tail }) => tail.answeredMsMax.toLocaleString('en'));
   return [
     row(
-      'records recovered',
+      'records that the new owners recovered',
       over((round) => round.recovered),
     ),
     row(
-      'journal, MiB',
+      'size of the journal, MiB',
       over((round) => round.stored.bytes / BYTES_PER_MIB, 1),
     ),
     row(
-      'every shard owned, ms',
+      'time until every shard has a new owner, ms',
       over((round) => round.ownedMs),
     ),
     row(
-      'shard answers, p50, ms',
+      'time until a shard answers again: p50 of the shards, ms',
       over((round) => latency(round).p50),
     ),
     row(
-      'shard answers, p99, ms',
+      'time until a shard answers again: p99 of the shards, ms',
       over((round) => latency(round).p99),
     ),
     {
-      ...row(`last shard answers, ms, target ≤ ${targets.join(' and ')}`, (measured) =>
-        isMet(measured) ? last(measured) : `${last(measured)}, ${verdict(false)}`,
+      ...row(
+        `time until the last shard answers again, ms; target ≤ ${targets.join(' and ')}`,
+        (measured) => (isMet(measured) ? last(measured) : `${last(measured)}, ${verdict(false)}`),
       ),
       isMet: tails.every(isMet),
     },
     row(
-      'longest wait at other engines, ms',
+      'longest latency at the other engines, ms',
       over((round) => round.bystanderMs),
     ),
   ];
