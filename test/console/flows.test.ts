@@ -129,26 +129,26 @@ flows('invites, changes and removes members', async () => {
 flows('cancels the invitations of a removed or demoted owner, and lists the keys', async () => {
   await using desk = await openConsole();
   const ada = await desk.owner();
-  for (const deed of ['remove', 'demote'] as const) {
-    const eve = await desk.member(ada, `eve.${deed}@example.com`, 'owner');
+  for (const change of ['remove', 'demote'] as const) {
+    const eve = await desk.member(ada, `eve.${change}@example.com`, 'owner');
     const eveId = String(((await eve.expect(200, 'GET', '/me')).data['user'] as Shown)['id']);
-    const body = { email: `friend.${deed}@example.com`, role: 'owner' };
+    const body = { email: `friend.${change}@example.com`, role: 'owner' };
     const { data: invited } = await eve.expect(201, 'POST', '/members/invitations', body);
     const { data: key } = await eve.expect(201, 'POST', '/keys', { name: 'Hers', scope: 'full' });
     const { data: left } =
-      deed === 'remove'
+      change === 'remove'
         ? await ada.expect(200, 'DELETE', `/members/${eveId}`)
         : await ada.expect(200, 'PATCH', `/members/${eveId}`, { role: 'viewer' });
     const idsOf = (part: string) => (left[part] as Shown[]).map(({ id }) => id);
-    assert.equal(idsOf('cancelled_invitations'), [invited['id']], deed);
-    assert.equal(idsOf('keys'), [key['id']], deed);
+    assert.equal(idsOf('cancelled_invitations'), [invited['id']], change);
+    assert.equal(idsOf('keys'), [key['id']], change);
     const accept = { token: tokenIn(invited['link']), password: PASSWORD, name: 'Eve' };
     const back = await desk.browser().send('POST', '/invitations/accept', accept);
-    assert.equal([back.status, back.reason], [404, 'link_not_usable'], deed);
+    assert.equal([back.status, back.reason], [404, 'link_not_usable'], change);
     const listed = (await ada.expect(200, 'GET', '/keys')).data as unknown as Shown[];
     const hers = listed.find(({ id }) => id === key['id']);
     assert.equal(hers?.['created_by'], { kind: 'user', id: eveId, name: 'A Member' });
-    assert.ok(JSON.stringify(hers?.['hints']).includes('maker_gone'), deed);
+    assert.ok(JSON.stringify(hers?.['hints']).includes('maker_gone'), change);
     await ada.expect(200, 'DELETE', `/keys/${key['id']}`);
   }
 });

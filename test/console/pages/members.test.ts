@@ -62,12 +62,12 @@ members('changes roles and removes members, except the last owner', async (pages
   assert.equal(opened.complaints, []);
 });
 
-for (const [deed, button, done] of [
+for (const [change, button, done] of [
   ['is removed', 'Remove grace@example.com', 'Remove'],
   ['loses rights', 'Change role of grace@example.com', 'Change the role'],
 ] as const) {
   // Report 10: a removed or demoted owner returned with an invitation, and keys were not listed.
-  members(`lists the keys and invitations of an owner who ${deed}`, async (pages) => {
+  members(`lists the keys and invitations of an owner who ${change}`, async (pages) => {
     const ada = await pages.desk.owner();
     const grace = await pages.desk.member(ada, 'grace@example.com', 'owner');
     const invited = { email: 'friend@example.com', role: 'owner' };

@@ -25,7 +25,11 @@ export function agentPicture(): string {
     else agent.turn(tools, 45);
     const { energy } = agent.report.snapshot;
     const { load: stress } = agent;
-    return { stress, energy, deed: isRefused ? 'refused' : isBroken ? 'failed' : 'ran' } as const;
+    return {
+      stress,
+      energy,
+      outcome: isRefused ? 'refused' : isBroken ? 'failed' : 'ran',
+    } as const;
   });
   const parts = [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} 250" font-family="sans-serif" font-size="11">`,
@@ -33,8 +37,8 @@ export function agentPicture(): string {
     `<text x="${LEFT}" y="16" font-size="13">A guardian deploys, one turn every 45 s; from turn ${BROKEN.from} to ${BROKEN.to} the build is broken</text>`,
     '<text x="84" y="38" text-anchor="end">deploy</text>',
     ...turns.map(
-      ({ deed }, turn) =>
-        `<rect x="${LEFT + turn * STEP}" y="28" width="${STEP - 1}" height="14" fill="${COLOURS[deed]}"/>`,
+      ({ outcome }, turn) =>
+        `<rect x="${LEFT + turn * STEP}" y="28" width="${STEP - 1}" height="14" fill="${COLOURS[outcome]}"/>`,
     ),
     ...curve('stress', 60, '#b3402e', turns),
     ...curve('energy', 140, '#2f5d7d', turns),

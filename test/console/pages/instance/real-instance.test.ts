@@ -55,10 +55,10 @@ async function observe(page: Page, post: (body: object) => Promise<unknown>): Pr
   await page.getByText('The instance did not change.').waitFor();
 }
 
-async function confirm(page: Page, open: string, deed: string): Promise<void> {
+async function confirm(page: Page, open: string, action: string): Promise<void> {
   await page.getByRole('button', { name: open }).click();
   await page.getByLabel('Type the name of the instance').fill('Grace');
-  await page.getByRole('button', { name: deed, exact: true }).click();
+  await page.getByRole('button', { name: action, exact: true }).click();
 }
 
 real('is followed, observed, simulated, reset and deleted on its page', async () => {

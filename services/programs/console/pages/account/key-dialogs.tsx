@@ -8,9 +8,9 @@ import { FormDialog, TypedName } from '#view/parts/dialog';
 import { SelectField, TextField, type Values } from '#view/parts/field';
 
 /** Action on an API key. */
-export type KeyDeed = 'rename' | 'scope' | 'rotate' | 'disable' | 'enable' | 'revoke';
+export type KeyAction = 'rename' | 'scope' | 'rotate' | 'disable' | 'enable' | 'revoke';
 
-type DeedProps = {
+type DialogProps = {
   readonly of: KeyView;
   readonly onClose: () => void;
   /** Called after the action, with the new key if a rotation created one. */
@@ -25,8 +25,8 @@ const GRACES = [
 ] as const;
 
 /** Dialog for one action on an API key. */
-export function KeyDialog({ deed, ...props }: DeedProps & { readonly deed: KeyDeed }) {
-  switch (deed) {
+export function KeyDialog({ action, ...props }: DialogProps & { readonly action: KeyAction }) {
+  switch (action) {
     case 'rename':
       return <RenameDialog {...props} />;
     case 'scope':
@@ -35,7 +35,7 @@ export function KeyDialog({ deed, ...props }: DeedProps & { readonly deed: KeyDe
       return <RotateDialog {...props} />;
     case 'disable':
     case 'enable':
-      return <StateDialog {...props} deed={deed} />;
+      return <StateDialog {...props} action={action} />;
     case 'revoke':
       return <RevokeDialog {...props} />;
   }
@@ -43,7 +43,7 @@ export function KeyDialog({ deed, ...props }: DeedProps & { readonly deed: KeyDe
 
 const nameOf = ({ name, masked, id }: KeyView): string => name ?? masked ?? id;
 
-function RenameDialog({ of, onClose, onDone }: DeedProps) {
+function RenameDialog({ of, onClose, onDone }: DialogProps) {
   const { run, isBusy, refusal } = useAction(async (name: string) => {
     await api.renameKey(of.id, name.trim());
     onDone(undefined);
@@ -63,7 +63,7 @@ function RenameDialog({ of, onClose, onDone }: DeedProps) {
   );
 }
 
-function ScopeDialog({ of, onClose, onDone }: DeedProps) {
+function ScopeDialog({ of, onClose, onDone }: DialogProps) {
   const { run, isBusy, refusal } = useAction(async (scope: string) => {
     await api.setKeyScope(of.id, scope);
     onDone(undefined);
@@ -84,7 +84,7 @@ function ScopeDialog({ of, onClose, onDone }: DeedProps) {
   );
 }
 
-function RotateDialog({ of, onClose, onDone }: DeedProps) {
+function RotateDialog({ of, onClose, onDone }: DialogProps) {
   const { run, isBusy, refusal } = useAction(async (grace: string) => {
     onDone(await api.rotateKey(of.id, Number(grace)));
   });
@@ -106,15 +106,15 @@ function RotateDialog({ of, onClose, onDone }: DeedProps) {
 
 function StateDialog({
   of,
-  deed,
+  action,
   onClose,
   onDone,
-}: DeedProps & { readonly deed: 'disable' | 'enable' }) {
+}: DialogProps & { readonly action: 'disable' | 'enable' }) {
   const { run, isBusy, refusal } = useAction(async () => {
-    await (deed === 'disable' ? api.disableKey(of.id) : api.enableKey(of.id));
+    await (action === 'disable' ? api.disableKey(of.id) : api.enableKey(of.id));
     onDone(undefined);
   });
-  const isDisable = deed === 'disable';
+  const isDisable = action === 'disable';
   return (
     <FormDialog
       {...{ onClose, isBusy, refusal }}
@@ -132,7 +132,7 @@ function StateDialog({
   );
 }
 
-function RevokeDialog({ of, onClose, onDone }: DeedProps) {
+function RevokeDialog({ of, onClose, onDone }: DialogProps) {
   const [typed, setTyped] = useState('');
   const { run, isBusy, refusal } = useAction(async () => {
     await api.revokeKey(of.id);

@@ -6,7 +6,7 @@ import { useLoaded } from '#pages/shell/loaded';
 import { may } from '#pages/shell/session';
 import {
   CreateKeyDialog,
-  type KeyDeed,
+  type KeyAction,
   KeyDialog,
   mayGive,
   scopeText,
@@ -19,7 +19,7 @@ import { Page } from '#view/shell/router';
 /** The dialog that is open, and its data. */
 type Open =
   | { readonly kind: 'create' }
-  | { readonly kind: 'deed'; readonly deed: KeyDeed; readonly of: KeyView }
+  | { readonly kind: 'action'; readonly action: KeyAction; readonly of: KeyView }
   | { readonly kind: 'shown'; readonly made: NewKey };
 
 /** API keys page: create, rename, rotate, disable, enable and revoke keys. */
@@ -49,7 +49,10 @@ export function KeysPage() {
               <p>A key is shown only once, when it is created.</p>
             </Empty>
           ) : (
-            <KeyTable keys={all} onDeed={(deed, of) => setOpen({ kind: 'deed', deed, of })} />
+            <KeyTable
+              keys={all}
+              onAction={(action, of) => setOpen({ kind: 'action', action, of })}
+            />
           )
         }
       </WhenLoaded>
@@ -72,8 +75,8 @@ function Overlay({
       return null;
     case 'create':
       return <CreateKeyDialog onClose={onClose} onDone={onDone} />;
-    case 'deed':
-      return <KeyDialog deed={open.deed} of={open.of} onClose={onClose} onDone={onDone} />;
+    case 'action':
+      return <KeyDialog action={open.action} of={open.of} onClose={onClose} onDone={onDone} />;
     case 'shown':
       return (
         <ShownOnce
@@ -94,7 +97,7 @@ function Overlay({
 
 type KeyTableProps = {
   readonly keys: readonly KeyView[];
-  readonly onDeed: (deed: KeyDeed, of: KeyView) => void;
+  readonly onAction: (action: KeyAction, of: KeyView) => void;
 };
 
 /** Display texts of hints. */
@@ -113,7 +116,7 @@ const STATUS_CLASS: Readonly<Record<string, string>> = {
 };
 
 /** Table of keys: usable keys before expired and revoked keys, newest first in each group. */
-function KeyTable({ keys, onDeed }: KeyTableProps) {
+function KeyTable({ keys, onAction }: KeyTableProps) {
   const isOver = ({ status }: KeyView) => status === 'revoked' || status === 'expired';
   const newestFirst = keys.toSorted((a, b) => (a.created_at < b.created_at ? 1 : -1));
   const sorted = [...newestFirst.filter((key) => !isOver(key)), ...newestFirst.filter(isOver)];
@@ -136,7 +139,7 @@ function KeyTable({ keys, onDeed }: KeyTableProps) {
       </thead>
       <tbody>
         {sorted.map((key) => (
-          <Row key={key.id} of={key} onDeed={onDeed} isOver={isOver(key)} />
+          <Row key={key.id} of={key} onAction={onAction} isOver={isOver(key)} />
         ))}
       </tbody>
     </table>
@@ -145,11 +148,11 @@ function KeyTable({ keys, onDeed }: KeyTableProps) {
 
 function Row({
   of,
-  onDeed,
+  onAction,
   isOver,
 }: {
   readonly of: KeyView;
-  readonly onDeed: KeyTableProps['onDeed'];
+  readonly onAction: KeyTableProps['onAction'];
   readonly isOver: boolean;
 }) {
   return (
@@ -179,7 +182,7 @@ function Row({
         </span>
       </td>
       {may('keys.write') ? (
-        <td class="row-actions">{isOver ? null : <Deeds of={of} onDeed={onDeed} />}</td>
+        <td class="row-actions">{isOver ? null : <KeyActions of={of} onAction={onAction} />}</td>
       ) : null}
     </tr>
   );
@@ -217,9 +220,9 @@ function Hints({ of: { hints = [], networks = [] } }: { readonly of: KeyView }) 
 }
 
 /** Actions that pass the rights of a key on. The person who acts needs all these rights. */
-const GIVING: readonly KeyDeed[] = ['scope', 'rotate', 'enable'];
+const GIVING: readonly KeyAction[] = ['scope', 'rotate', 'enable'];
 
-const DEED_TEXTS = [
+const ACTION_TEXTS = [
   ['rename', 'Rename'],
   ['scope', 'Scope'],
   ['rotate', 'Rotate'],
@@ -228,23 +231,29 @@ const DEED_TEXTS = [
   ['revoke', 'Revoke'],
 ] as const;
 
-function Deeds({ of, onDeed }: { readonly of: KeyView; readonly onDeed: KeyTableProps['onDeed'] }) {
-  const isShown = (deed: KeyDeed) => {
+function KeyActions({
+  of,
+  onAction,
+}: {
+  readonly of: KeyView;
+  readonly onAction: KeyTableProps['onAction'];
+}) {
+  const isShown = (action: KeyAction) => {
     // The service refuses these actions for a key with rights that the person lacks.
-    if (GIVING.includes(deed) && !mayGive(of.scope)) return false;
-    return deed === 'enable'
+    if (GIVING.includes(action) && !mayGive(of.scope)) return false;
+    return action === 'enable'
       ? of.status === 'disabled'
-      : deed !== 'disable' || of.status === 'active';
+      : action !== 'disable' || of.status === 'active';
   };
   return (
     <>
-      {DEED_TEXTS.filter(([deed]) => isShown(deed)).map(([deed, text]) => (
+      {ACTION_TEXTS.filter(([action]) => isShown(action)).map(([action, text]) => (
         <button
-          key={deed}
+          key={action}
           type="button"
-          class={`is-small ${deed === 'revoke' ? 'is-danger-quiet' : ''}`}
+          class={`is-small ${action === 'revoke' ? 'is-danger-quiet' : ''}`}
           aria-label={`${text} ${of.name ?? of.id}`}
-          onClick={() => onDeed(deed, of)}
+          onClick={() => onAction(action, of)}
         >
           {text}
         </button>

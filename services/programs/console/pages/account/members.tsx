@@ -16,7 +16,7 @@ import { Empty, WhenLoaded } from '#view/parts/notice';
 import { TimeText } from '#view/parts/text';
 import { Page } from '#view/shell/router';
 
-type Open = MemberDeed | Done;
+type Open = MemberAction | Done;
 
 /** The account's members and open invitations. */
 export function MembersPage() {
@@ -34,7 +34,7 @@ export function MembersPage() {
       }
     >
       <WhenLoaded loading={people} what="members">
-        {(value) => <Lists people={value} onDeed={setOpen} />}
+        {(value) => <Lists people={value} onAction={setOpen} />}
       </WhenLoaded>
       <Overlay
         open={open}
@@ -78,16 +78,16 @@ function Overlay({
         </ShownOnce>
       );
     default:
-      return <MemberDialog deed={open} onClose={onClose} onDone={onDone} />;
+      return <MemberDialog action={open} onClose={onClose} onDone={onDone} />;
   }
 }
 
 type ListsProps = {
   readonly people: People;
-  readonly onDeed: (deed: MemberDeed) => void;
+  readonly onAction: (action: MemberAction) => void;
 };
 
-function Lists({ people: { members, invitations }, onDeed }: ListsProps) {
+function Lists({ people: { members, invitations }, onAction }: ListsProps) {
   return (
     <>
       <table class="rows">
@@ -104,7 +104,7 @@ function Lists({ people: { members, invitations }, onDeed }: ListsProps) {
         </thead>
         <tbody>
           {members.map((member) => (
-            <MemberRow key={member.id} {...{ member, onDeed }} />
+            <MemberRow key={member.id} {...{ member, onAction }} />
           ))}
         </tbody>
       </table>
@@ -112,7 +112,7 @@ function Lists({ people: { members, invitations }, onDeed }: ListsProps) {
       {invitations.length === 0 ? (
         <Empty title="No invitation is open" />
       ) : (
-        <InvitationTable invitations={invitations} onDeed={onDeed} />
+        <InvitationTable invitations={invitations} onAction={onAction} />
       )}
     </>
   );
@@ -125,10 +125,10 @@ function ownId(): string | undefined {
 
 function MemberRow({
   member,
-  onDeed,
+  onAction,
 }: {
   readonly member: Member;
-  readonly onDeed: ListsProps['onDeed'];
+  readonly onAction: ListsProps['onAction'];
 }) {
   const { id, name, email, role, joined_at: joinedAt } = member;
   return (
@@ -149,7 +149,7 @@ function MemberRow({
           type="button"
           class="is-small"
           aria-label={`Change role of ${email}`}
-          onClick={() => onDeed({ kind: 'role', member })}
+          onClick={() => onAction({ kind: 'role', member })}
         >
           Change role
         </button>
@@ -157,7 +157,7 @@ function MemberRow({
           type="button"
           class="is-small is-danger-quiet"
           aria-label={`Remove ${email}`}
-          onClick={() => onDeed({ kind: 'remove', member })}
+          onClick={() => onAction({ kind: 'remove', member })}
         >
           Remove
         </button>
@@ -168,10 +168,10 @@ function MemberRow({
 
 function InvitationTable({
   invitations,
-  onDeed,
+  onAction,
 }: {
   readonly invitations: readonly Invitation[];
-  readonly onDeed: ListsProps['onDeed'];
+  readonly onAction: ListsProps['onAction'];
 }) {
   return (
     <table class="rows">
@@ -204,7 +204,7 @@ function InvitationTable({
                 type="button"
                 class="is-small is-danger-quiet"
                 aria-label={`Withdraw the invitation of ${invitation.email}`}
-                onClick={() => onDeed({ kind: 'uninvite', invitation })}
+                onClick={() => onAction({ kind: 'uninvite', invitation })}
               >
                 Withdraw
               </button>
@@ -217,7 +217,7 @@ function InvitationTable({
 }
 
 /** Actions on members and invitations. */
-type MemberDeed =
+type MemberAction =
   | { readonly kind: 'invite' }
   | { readonly kind: 'role'; readonly member: Member }
   | { readonly kind: 'remove'; readonly member: Member }
@@ -231,7 +231,7 @@ const ROLE_CHOICES: readonly (readonly [Role, string])[] = [
   ['owner', 'Owner: everything'],
 ];
 
-type DeedProps = {
+type DialogProps = {
   readonly onClose: () => void;
   /**
    * Called after the action. `made` is a new invitation link, or the consequences of the action.
@@ -246,20 +246,20 @@ type Done =
   | { readonly kind: 'left'; readonly email: string; readonly left: Left };
 
 /** Dialog for one action. */
-function MemberDialog({ deed, ...props }: DeedProps & { readonly deed: MemberDeed }) {
-  switch (deed.kind) {
+function MemberDialog({ action, ...props }: DialogProps & { readonly action: MemberAction }) {
+  switch (action.kind) {
     case 'invite':
       return <InviteDialog {...props} />;
     case 'role':
-      return <RoleDialog {...props} member={deed.member} />;
+      return <RoleDialog {...props} member={action.member} />;
     case 'remove':
-      return <RemoveDialog {...props} member={deed.member} />;
+      return <RemoveDialog {...props} member={action.member} />;
     case 'uninvite':
-      return <TakeBackDialog {...props} invitation={deed.invitation} />;
+      return <TakeBackDialog {...props} invitation={action.invitation} />;
   }
 }
 
-function InviteDialog({ onClose, onDone }: DeedProps) {
+function InviteDialog({ onClose, onDone }: DialogProps) {
   const { run, isBusy, refusal } = useAction(async ({ email = '', role: named }: Values) => {
     const role = ROLES.find((each) => each === named) ?? 'viewer';
     onDone({ kind: 'link', ...(await api.invite({ email, role })) });
@@ -276,7 +276,7 @@ function InviteDialog({ onClose, onDone }: DeedProps) {
   );
 }
 
-function RoleDialog({ member, onClose, onDone }: DeedProps & { readonly member: Member }) {
+function RoleDialog({ member, onClose, onDone }: DialogProps & { readonly member: Member }) {
   const { run, isBusy, refusal } = useAction(async ({ role: named }: Values) => {
     const role = ROLES.find((each) => each === named) ?? member.role;
     if (role === member.role) onDone(undefined);
@@ -343,7 +343,7 @@ function LeftDialog({
   );
 }
 
-function RemoveDialog({ member, onClose, onDone }: DeedProps & { readonly member: Member }) {
+function RemoveDialog({ member, onClose, onDone }: DialogProps & { readonly member: Member }) {
   const { run, isBusy, refusal } = useAction(async () => {
     onDone(leftOf(member, await api.removeMember(member.id)));
   });
@@ -365,7 +365,7 @@ function TakeBackDialog({
   invitation,
   onClose,
   onDone,
-}: DeedProps & { readonly invitation: Invitation }) {
+}: DialogProps & { readonly invitation: Invitation }) {
   const { run, isBusy, refusal } = useAction(async () => {
     await api.takeInvitationBack(invitation.id);
     onDone(undefined);

@@ -7,10 +7,10 @@ import { refreshMe, session } from '#pages/shell/session';
 import { FormDialog, ShownOnce } from '#view/parts/dialog';
 import { TextField } from '#view/parts/field';
 
-type Deed = 'enrol' | 'codes' | 'disable';
+type Action = 'enrol' | 'codes' | 'disable';
 
 type Open =
-  | { readonly kind: 'password'; readonly deed: Deed }
+  | { readonly kind: 'password'; readonly action: Action }
   | { readonly kind: 'scan'; readonly enrolment: Enrolment }
   | { readonly kind: 'codes'; readonly codes: readonly string[] };
 
@@ -23,9 +23,9 @@ export function SecondFactorPart() {
   return (
     <section class="card" aria-labelledby="second-factor">
       <h2 id="second-factor">Second factor</h2>
-      <State me={now.me} onDeed={(deed) => setOpen({ kind: 'password', deed })} />
+      <State me={now.me} onAction={(action) => setOpen({ kind: 'password', action })} />
       {open?.kind === 'password' ? (
-        <PasswordDialog deed={open.deed} onClose={close} onNext={setOpen} />
+        <PasswordDialog action={open.action} onClose={close} onNext={setOpen} />
       ) : null}
       {open?.kind === 'scan' ? (
         <ScanDialog enrolment={open.enrolment} onClose={close} onNext={setOpen} />
@@ -48,7 +48,7 @@ export function SecondFactorPart() {
   );
 }
 
-function State({ me, onDeed }: { readonly me: Me; readonly onDeed: (deed: Deed) => void }) {
+function State({ me, onAction }: { readonly me: Me; readonly onAction: (action: Action) => void }) {
   const { second_factor: state, recovery_codes_left: left } = me.user;
   if (state === 'off') {
     return (
@@ -57,7 +57,7 @@ function State({ me, onDeed }: { readonly me: Me; readonly onDeed: (deed: Deed) 
           <span class="badge is-warning">off</span> Only a password protects your account. Add an
           authenticator app as second factor.
         </p>
-        <button type="button" class="is-main" onClick={() => onDeed('enrol')}>
+        <button type="button" class="is-main" onClick={() => onAction('enrol')}>
           Set up an authenticator
         </button>
       </>
@@ -69,10 +69,10 @@ function State({ me, onDeed }: { readonly me: Me; readonly onDeed: (deed: Deed) 
         <span class="badge is-good">on</span> {left} recovery {left === 1 ? 'code' : 'codes'} left.
       </p>
       <div class="button-row">
-        <button type="button" onClick={() => onDeed('codes')}>
+        <button type="button" onClick={() => onAction('codes')}>
           Make new recovery codes
         </button>
-        <button type="button" class="is-danger-quiet" onClick={() => onDeed('disable')}>
+        <button type="button" class="is-danger-quiet" onClick={() => onAction('disable')}>
           Disable
         </button>
       </div>
@@ -80,7 +80,7 @@ function State({ me, onDeed }: { readonly me: Me; readonly onDeed: (deed: Deed) 
   );
 }
 
-const TEXTS: Readonly<Record<Deed, { title: string; submit: string; lead: string }>> = {
+const TEXTS: Readonly<Record<Action, { title: string; submit: string; lead: string }>> = {
   enrol: {
     title: 'Set up an authenticator',
     submit: 'Continue',
@@ -103,9 +103,9 @@ type StepProps = {
   readonly onNext: (next: Open | undefined) => void;
 };
 
-function PasswordDialog({ deed, onClose, onNext }: StepProps & { readonly deed: Deed }) {
+function PasswordDialog({ action, onClose, onNext }: StepProps & { readonly action: Action }) {
   const { run, isBusy, refusal } = useAction(async (password: string) => {
-    switch (deed) {
+    switch (action) {
       case 'enrol':
         return onNext({ kind: 'scan', enrolment: await api.enrol(password) });
       case 'codes': {
@@ -119,11 +119,11 @@ function PasswordDialog({ deed, onClose, onNext }: StepProps & { readonly deed: 
         return await refreshMe();
     }
   });
-  const { title, submit, lead } = TEXTS[deed];
+  const { title, submit, lead } = TEXTS[action];
   return (
     <FormDialog
       {...{ title, submit, onClose, isBusy, refusal }}
-      isDangerous={deed === 'disable'}
+      isDangerous={action === 'disable'}
       fields={['password']}
       onSubmit={({ password = '' }) => run(password)}
     >
