@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
-import { type Looked, lookAtSeed } from '#test/simulation/look-at-seed';
+import { runSeed, type SeedResult } from '#test/simulation/run-seed';
 
 /*
  * Runs simulated clusters. `--seed N` runs one seed; `--trace` prints its trace. Without `--seed`,
@@ -26,30 +26,30 @@ const { values } = parseArgs({
 
 const totals = { seeds: 0, failed: 0, virtualMs: 0, acknowledged: 0, unknown: 0, servedMs: 0 };
 const startedMs = performance.now();
-if (values.seed === undefined) await lookAtMany();
-else await lookAtOne(Number(values.seed));
+if (values.seed === undefined) await runManySeeds();
+else await runOneSeed(Number(values.seed));
 console.log(summary());
 process.exit(totals.failed > 0 ? 1 : 0);
 
-async function lookAtOne(seed: number): Promise<void> {
+async function runOneSeed(seed: number): Promise<void> {
   const hear = (line: string) => console.log(line);
-  const looked = await lookAtSeed(seed, values.trace ? hear : undefined);
-  note(looked);
-  if (looked.result !== undefined) console.log(JSON.stringify(looked.result));
+  const found = await runSeed(seed, values.trace ? hear : undefined);
+  note(found);
+  if (found.result !== undefined) console.log(JSON.stringify(found.result));
 }
 
-async function lookAtMany(): Promise<void> {
+async function runManySeeds(): Promise<void> {
   const endMs = startedMs + Number(values.minutes) * 60_000;
   let next = Number(values.from);
   const progress = setInterval(() => console.log(summary()), PROGRESS_MS);
   const isOver = () => performance.now() >= endMs || (totals.failed > 0 && !values.keep);
   const thread = async (): Promise<void> => {
-    const worker = new Worker(new URL('look-at-seed.ts', import.meta.url));
+    const worker = new Worker(new URL('run-seed.ts', import.meta.url));
     while (!isOver()) {
       worker.postMessage(next);
       next += 1;
-      const [looked]: Looked[] = await once(worker, 'message');
-      if (looked !== undefined) note(looked);
+      const [found]: SeedResult[] = await once(worker, 'message');
+      if (found !== undefined) note(found);
     }
     await worker.terminate();
   };
@@ -57,7 +57,7 @@ async function lookAtMany(): Promise<void> {
   clearInterval(progress);
 }
 
-function note({ result, failure }: Looked): void {
+function note({ result, failure }: SeedResult): void {
   totals.seeds += 1;
   if (result !== undefined) {
     totals.virtualMs += result.virtualMs;

@@ -7,14 +7,14 @@ import { type Simulated, SimulationFailure, simulate } from '#test/simulation/si
  */
 
 /** Result of a seed: figures of the run, or the lines of a failure. */
-export type Looked = {
+export type SeedResult = {
   readonly seed: number;
   readonly result?: Simulated;
   readonly failure?: { readonly trace: readonly string[]; readonly lines: readonly string[] };
 };
 
 /** Runs a seed. Calls `hear` with each trace line. */
-export async function lookAtSeed(seed: number, hear?: (line: string) => void): Promise<Looked> {
+export async function runSeed(seed: number, hear?: (line: string) => void): Promise<SeedResult> {
   try {
     return { seed, result: await simulate(seed, hear === undefined ? {} : { hear }) };
   } catch (error) {
@@ -25,4 +25,4 @@ export async function lookAtSeed(seed: number, hear?: (line: string) => void): P
   }
 }
 
-parentPort?.on('message', async (seed: number) => parentPort?.postMessage(await lookAtSeed(seed)));
+parentPort?.on('message', async (seed: number) => parentPort?.postMessage(await runSeed(seed)));
