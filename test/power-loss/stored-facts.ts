@@ -49,7 +49,7 @@ export async function readFacts(stores: Stores, { accounts, calls }: Known): Pro
 }
 
 /** Names of reads that returned other data than before. */
-export function untruths(found: Facts, stored: Facts): string[] {
+export function changedFacts(found: Facts, stored: Facts): string[] {
   return [...stored]
     .filter(([name, value]) => found.get(name) !== value && found.get(name) !== REFUSED)
     .map(([name]) => name);

@@ -11,7 +11,7 @@ import { forEachConcurrently } from '#stdlib/for-each-concurrently';
 import { Chance } from '#test/chaos/faults/chance';
 import { type LoadedFile, loadedFile } from '#test/power-loss/loaded-file';
 import { fileVariables, ServiceOnFile } from '#test/power-loss/service-on-file';
-import { type Facts, REFUSED, readFacts, untruths } from '#test/power-loss/stored-facts';
+import { changedFacts, type Facts, REFUSED, readFacts } from '#test/power-loss/stored-facts';
 
 const PAGE_BYTES = 4_096;
 
@@ -68,7 +68,7 @@ async function factsIn(file: string): Promise<Facts> {
  * Results of reading damaged files: wrong facts, number of files with a refused read, number of
  * files without an effect, and errors of files that did not open.
  */
-type Seen = { untrue: string[]; refused: number; harmless: number; unopened: string[] };
+type Seen = { wrong: string[]; refused: number; harmless: number; unopened: string[] };
 
 /** Reads all facts from a file with these bytes, and adds the result to `seen`. */
 async function lookAt(bytes: Buffer, what: string, seen: Seen): Promise<void> {
@@ -77,11 +77,11 @@ async function lookAt(bytes: Buffer, what: string, seen: Seen): Promise<void> {
   await writeFile(file, bytes);
   try {
     const found = await factsIn(file);
-    const untrue = untruths(found, stored);
-    seen.untrue.push(...untrue.map((fact) => `${what}: ${fact}`));
+    const wrong = changedFacts(found, stored);
+    seen.wrong.push(...wrong.map((fact) => `${what}: ${fact}`));
     const isRefused = [...found.values()].includes(REFUSED);
     if (isRefused) seen.refused += 1;
-    else if (untrue.length === 0) seen.harmless += 1;
+    else if (wrong.length === 0) seen.harmless += 1;
   } catch (error) {
     seen.unopened.push(error instanceof Error ? error.message : String(error));
   }
@@ -114,15 +114,15 @@ flipped('with one flipped bit returns the stored values or refuses the read', as
       flips.push(...Array.from({ length: 8 }, (_, bit) => ({ at, bit })));
     }
   }
-  const seen: Seen = { untrue: [], refused: 0, harmless: 0, unopened: [] };
+  const seen: Seen = { wrong: [], refused: 0, harmless: 0, unopened: [] };
   await forEachConcurrently(flips, AT_ONCE, async ({ at, bit }) => {
     const changed = Buffer.from(bytes);
     changed.writeUInt8(changed.readUInt8(at) ^ (1 << bit), at);
     await lookAt(changed, `page ${1 + Math.floor(at / PAGE_BYTES)}, byte ${at % PAGE_BYTES}`, seen);
   });
-  const hidden = seen.untrue.filter((line) => HIDDEN.test(line.replace(/^.*?: /, '')));
+  const hidden = seen.wrong.filter((line) => HIDDEN.test(line.replace(/^.*?: /, '')));
   assert.equal(
-    seen.untrue.filter((line) => !hidden.includes(line)),
+    seen.wrong.filter((line) => !hidden.includes(line)),
     [],
   );
   const hiding = new Set(hidden.map((line) => line.replace(/: .*/, '')));
@@ -133,12 +133,12 @@ flipped('with one flipped bit returns the stored values or refuses the read', as
 
 flipped('that was truncated is refused at the start', async () => {
   const bytes = await readFile(loaded.file);
-  const seen: Seen = { untrue: [], refused: 0, harmless: 0, unopened: [] };
+  const seen: Seen = { wrong: [], refused: 0, harmless: 0, unopened: [] };
   const lengths = [1, 50, 100, 4_095, 4_096, 8_192, bytes.length / 2, bytes.length - 1];
   for (const length of lengths) {
     await lookAt(bytes.subarray(0, length), `${length} bytes`, seen);
   }
-  assert.equal(seen.untrue, []);
+  assert.equal(seen.wrong, []);
   assert.is(seen.unopened.length, lengths.length, JSON.stringify(seen));
 });
 
