@@ -40,11 +40,11 @@ async function open(server: string, options: Partial<NatsBusOptions> = {}) {
 const eventually = (what: string, isSo: () => boolean) =>
   soon(what, isSo, { withinMs: PATIENCE_MS, everyMs: 10 });
 
-/** Subscribes to `subject`. The returned list collects all messages as text. */
-function hearing(bus: Bus, subject: string): string[] {
-  const heard: string[] = [];
-  bus.subscribe(subject, (message) => heard.push(new TextDecoder().decode(message)));
-  return heard;
+/** Subscribes to `subject`. The returned list collects the received messages as text. */
+function messagesOn(bus: Bus, subject: string): string[] {
+  const received: string[] = [];
+  bus.subscribe(subject, (message) => received.push(new TextDecoder().decode(message)));
+  return received;
 }
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -58,11 +58,11 @@ shared('carries messages from one process to the other', async () => {
   await using _one = one.bus;
   await using _other = other.bus;
   const subject = `between.${process.pid}.${Date.now()}`;
-  const heard = hearing(other.bus, subject);
+  const received = messagesOn(other.bus, subject);
   await delivered(other.bus);
   one.bus.publish(subject, bytes('hello'));
-  await eventually('heard', () => heard.length > 0);
-  assert.equal(heard, ['hello']);
+  await eventually('received', () => received.length > 0);
+  assert.equal(received, ['hello']);
 });
 
 shared(
@@ -71,7 +71,7 @@ shared(
     const { bus, notices } = await open(address);
     await using _bus = bus;
     const subject = `announced.${process.pid}.${Date.now()}`;
-    const heard = hearing(bus, subject);
+    const received = messagesOn(bus, subject);
     await delivered(bus);
     const named = { cluster: randomUUID() };
     const seal = { macKey: KEY, sender: newSenderKey() };
@@ -82,8 +82,8 @@ shared(
       const envelope = { ...named, sequence: epoch, sentAtMs: Date.now() };
       bus.publish(subject, sealMessage(seal, subject, envelope, encodeAnnouncement(said)));
     }
-    await eventually('heard', () => heard.length === 256 || notices.length > 0);
-    assert.equal([heard.length, notices], [256, []]);
+    await eventually('received', () => received.length === 256 || notices.length > 0);
+    assert.equal([received.length, notices], [256, []]);
   },
 );
 
@@ -91,13 +91,13 @@ shared('loses no message that is published just before its sender closes normall
   const [one, other] = await Promise.all([open(address), open(address)]);
   await using _other = other.bus;
   const subject = `parting.${process.pid}.${Date.now()}`;
-  const heard = hearing(other.bus, subject);
+  const received = messagesOn(other.bus, subject);
   await delivered(other.bus);
   const words = ['so', 'long', 'and', 'thanks'];
   for (const word of words) one.bus.publish(subject, bytes(word));
   await one.bus[Symbol.asyncDispose]();
-  await eventually('all messages are received', () => heard.length === words.length);
-  assert.equal(heard, words);
+  await eventually('all messages are received', () => received.length === words.length);
+  assert.equal(received, words);
 });
 
 shared('drops a message that the server would refuse, reports it, and continues', async () => {
@@ -113,17 +113,17 @@ shared('drops messages that are published faster than the server acknowledges', 
   const { bus } = await open(address);
   await using _bus = bus;
   const subject = `flood.${process.pid}.${Date.now()}`;
-  let heardBytes = 0;
+  let receivedBytes = 0;
   bus.subscribe(subject, ({ length }) => {
-    heardBytes += length;
+    receivedBytes += length;
   });
   for (let sent = 0; sent < 200; sent += 1) bus.publish(subject, new Uint8Array(1_024));
   // The buffer has room again after the server has answered.
   await eventually('room for another message', () => {
     bus.publish(subject, new Uint8Array(1));
-    return heardBytes % 1_024 > 0;
+    return receivedBytes % 1_024 > 0;
   });
-  assert.is(Math.floor(heardBytes / 1_024), 128);
+  assert.is(Math.floor(receivedBytes / 1_024), 128);
 });
 
 const away = suite('when the NATS server stops');
@@ -134,19 +134,19 @@ away(
     await using server = await ownNats();
     const { bus, notices } = await open(server.address);
     await using _bus = bus;
-    const heard = hearing(bus, 'subject');
+    const received = messagesOn(bus, 'subject');
     await server.restart.stop();
     await eventually('the loss is noticed', () => !bus.isConnected);
     bus.publish('subject', bytes('lost'));
-    const meanwhile = hearing(bus, 'subject');
+    const meanwhile = messagesOn(bus, 'subject');
     const gone = bus.subscribe('subject', () => assert.unreachable());
     gone[Symbol.dispose]();
     await server.restart.start();
     await eventually('the server is back', () => bus.isConnected);
     bus.publish('subject', bytes('back'));
-    await eventually('heard', () => heard.length > 0 && meanwhile.length > 0);
+    await eventually('received', () => received.length > 0 && meanwhile.length > 0);
     await delivered(bus);
-    assert.equal([heard, meanwhile], [['back'], ['back']]);
+    assert.equal([received, meanwhile], [['back'], ['back']]);
     assert.is(notices.length, 2);
     assert.match(notices[0] ?? '', /is lost/);
     assert.match(notices[1] ?? '', /again/);
@@ -203,7 +203,7 @@ away(
   async () => {
     await using scene = await besideStopped((near, other) => [near, other]);
     const { bus, notices, near: frozen, other } = scene;
-    const heard = hearing(bus, 'subject');
+    const received = messagesOn(bus, 'subject');
     await other.restart.start();
     frozen.restart.signal('SIGSTOP');
     try {
@@ -220,7 +220,7 @@ away(
       assert.is(reported.length, 1, 'the dropped messages are reported once');
       await eventually('the bus is connected to the other server', () => bus.isConnected);
       bus.publish('subject', bytes('here'));
-      await eventually('heard', () => heard.length > 0);
+      await eventually('received', () => received.length > 0);
     } finally {
       frozen.restart.signal('SIGCONT');
     }

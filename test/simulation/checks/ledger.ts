@@ -50,7 +50,7 @@ export class Ledger {
   }
 
   /** Wraps a limiter client to record its calls. `note` receives trace lines. */
-  hearing(limiter: LimiterClient, note: (text: string) => void): LimiterClient {
+  recording(limiter: LimiterClient, note: (text: string) => void): LimiterClient {
     return {
       ask: async (call) => {
         if (call.kind === 'account') return await limiter.ask(call);

@@ -69,14 +69,14 @@ export class SimulatedEdge implements NodeProcess {
         ? UNLIMITED
         : new RoutedLimiter({ ...this.#routing('limiter', ports), connect: connectLimiter });
     const metrics = edgeMetrics(silentMetrics);
-    const heard =
+    const recordedLimiter =
       ledger === undefined
         ? this.limiter
-        : ledger.hearing(this.limiter, (text) => world.note(`${name} ${text}`));
+        : ledger.recording(this.limiter, (text) => world.note(`${name} ${text}`));
     const limited = new LimitedKeys(clock, busAccountNews({ ...CLUSTER, bus }));
     this.#ports = {
       prefix: '/v1',
-      admission: new Admission(heard, clock, metrics, limited),
+      admission: new Admission(recordedLimiter, clock, metrics, limited),
       engine: this.calls,
       callIds: new SimulatedCallIds(process.random),
       clock,

@@ -31,10 +31,10 @@ const openNats = (name: string): Promise<Bus> =>
 const ownPrefix = (): string => `news.${process.pid}.${Date.now().toString(36)}`;
 
 /** Subscribes to account changes. Returns the announced account ids, in order. */
-function hearing(news: AccountNews): string[] {
-  const heard: string[] = [];
-  news.onChange((accountId) => heard.push(accountId));
-  return heard;
+function announcedAccounts(news: AccountNews): string[] {
+  const announced: string[] = [];
+  news.onChange((accountId) => announced.push(accountId));
+  return announced;
 }
 
 /** An in-process bus, and a function that delivers published messages. */
@@ -48,7 +48,7 @@ const alone = suite('account changes within one process');
 alone('reach a subscriber in the announcing process until the subscription is disposed', () => {
   const { bus, deliver } = openAlone();
   const news = busAccountNews({ bus, prefix: 'p', cluster: 'c' });
-  const heard = hearing(news);
+  const announced = announcedAccounts(news);
   const forAWhile: string[] = [];
   const subscription = news.onChange((accountId) => forAWhile.push(accountId));
   news.announce(ADA);
@@ -56,25 +56,25 @@ alone('reach a subscriber in the announcing process until the subscription is di
   subscription[Symbol.dispose]();
   news.announce(BOB);
   deliver();
-  assert.equal(heard, [ADA, BOB]);
+  assert.equal(announced, [ADA, BOB]);
   assert.equal(forAWhile, [ADA]);
 });
 
 alone('do not reach other clusters, even with similar names', async () => {
   const { bus, deliver } = openAlone();
-  const heard = hearing(busAccountNews({ bus, prefix: 'p', cluster: 'ours' }));
+  const announced = announcedAccounts(busAccountNews({ bus, prefix: 'p', cluster: 'ours' }));
   for (const cluster of ['hers', 'our', 'ours ', 'ours2', '']) {
     busAccountNews({ bus, prefix: 'p', cluster }).announce(ADA);
   }
   busAccountNews({ bus, prefix: 'q', cluster: 'ours' }).announce(ADA);
   busAccountNews({ bus, prefix: 'p', cluster: 'ours' }).announce(BOB);
   deliver();
-  assert.equal(heard, [BOB]);
+  assert.equal(announced, [BOB]);
 });
 
 alone('are not taken from malformed messages', () => {
   const { bus, deliver } = openAlone();
-  const heard = hearing(busAccountNews({ bus, prefix: 'p', cluster: 'ours' }));
+  const announced = announcedAccounts(busAccountNews({ bus, prefix: 'p', cluster: 'ours' }));
   const say = (message: Uint8Array | string) =>
     bus.publish(accountSubject('p'), typeof message === 'string' ? Buffer.from(message) : message);
   for (const id of ['', 'AdaAda01234', `${ADA}5`, 'AdaAda01234\n', 'Ada-da012345', 'ÄdaAda01234']) {
@@ -86,7 +86,7 @@ alone('are not taken from malformed messages', () => {
   say(Buffer.concat([Buffer.from('ours '), Buffer.alloc(12, 0xff)]));
   say(`ours ${BOB}`);
   deliver();
-  assert.equal(heard, [BOB]);
+  assert.equal(announced, [BOB]);
 });
 
 const between = natsSuite('account changes over NATS');
@@ -98,7 +98,7 @@ between('arrive within a second, in this process and in another process', async 
   const news = busAccountNews({ bus: here, ...place });
   const { promise, resolve } = Promise.withResolvers<string>();
   using _there = busAccountNews({ bus: there, ...place }).onChange(resolve);
-  const own = hearing(news);
+  const own = announcedAccounts(news);
   await delivered(there);
   news.announce(ADA);
   const tooLate = sleep(EVERYWHERE_MS, 'nothing', { ref: false });
