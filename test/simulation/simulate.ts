@@ -2,7 +2,7 @@ import { accountIdOf, openAccounts } from '#test/simulation/callers/accounts';
 import { Caller, type CallerPorts } from '#test/simulation/callers/caller';
 import { operate } from '#test/simulation/callers/operator';
 import { allServed, SERVED_WITHIN_MS } from '#test/simulation/checks/all-served';
-import { checkAllCharges, enlarge } from '#test/simulation/checks/charge-counts';
+import { checkAllCharges, setUnlimitedPlans } from '#test/simulation/checks/charge-counts';
 import { type Call, History } from '#test/simulation/checks/history';
 import { checkListings } from '#test/simulation/checks/listings';
 import { checkOrder } from '#test/simulation/checks/order';
@@ -110,7 +110,7 @@ async function runScenario(world: World, options: SimulationOptions): Promise<Si
     await world.sleep(DELETED_MS_MAX);
     for (const tables of cluster.actors.pairs) checkDeleted(history, tables);
   }
-  await enlarge(world, cluster);
+  await setUnlimitedPlans(world, cluster);
   await readAll(history, cluster);
   await leaveAll(world, cluster);
   await world.sleep(LATE_WRITES_MS);

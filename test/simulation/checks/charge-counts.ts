@@ -9,7 +9,7 @@ import type { World } from '#test/simulation/world';
 const CHANGE_MS = 1_000;
 
 /** Gives every account an unlimited plan, so that no limiter refuses the final reads. */
-export async function enlarge(world: World, cluster: SimulatedCluster): Promise<void> {
+export async function setUnlimitedPlans(world: World, cluster: SimulatedCluster): Promise<void> {
   const { scenario, ledger } = cluster;
   if (ledger === undefined) return;
   ledger.isLimited = false;
