@@ -3,7 +3,7 @@ import type { Refused } from '#pages/shell/api';
 import { ClusterView } from '#view/cluster/view';
 import { submitted, TextField } from '#view/parts/field';
 import { RefusalNotice, Skeleton } from '#view/parts/notice';
-import { Doorway } from '#view/sign-in/entering';
+import { SignInFrame } from '#view/sign-in/entering';
 
 /** Cluster page. Shows the token form until a report has arrived, and then the cluster. */
 export function ClusterApp() {
@@ -13,12 +13,12 @@ export function ClusterApp() {
       return <TokenPage refusal={now.refusal} />;
     case 'opening':
       return (
-        <Doorway
+        <SignInFrame
           title="Cluster"
           lead="Waiting for heartbeats: each node sends a heartbeat every second."
         >
           <Skeleton what="the cluster" />
-        </Doorway>
+        </SignInFrame>
       );
     case 'open':
       return <ClusterView report={now.report} failing={now.failing} />;
@@ -27,7 +27,7 @@ export function ClusterApp() {
 
 function TokenPage({ refusal }: { readonly refusal: Refused | undefined }) {
   return (
-    <Doorway title="Cluster" lead="Ring, shards, nodes and journals of this cluster, live.">
+    <SignInFrame title="Cluster" lead="Ring, shards, nodes and journals of this cluster, live.">
       <form onSubmit={submitted(({ token = '' }) => void follow(token.trim()))}>
         <TextField
           name="token"
@@ -47,6 +47,6 @@ function TokenPage({ refusal }: { readonly refusal: Refused | undefined }) {
         variable, the token is in the folder <code>~/.local/state/identity-engine/admin</code> of
         the user who runs the service, in the file with the number of this port.
       </p>
-    </Doorway>
+    </SignInFrame>
   );
 }

@@ -13,7 +13,7 @@ import { InstancesPage } from '#view/instances/list';
 import { sentence } from '#view/parts/notice';
 import { Layout } from '#view/shell/layout';
 import { entryLink, here, Link, Page } from '#view/shell/router';
-import { Doorway, EntryPage, SecondFactorPage, SignInPage } from '#view/sign-in/entering';
+import { EntryPage, SecondFactorPage, SignInFrame, SignInPage } from '#view/sign-in/entering';
 import { SecurityPage } from '#view/sign-in/security';
 import { TestPage } from '#view/test/test';
 
@@ -28,7 +28,7 @@ export function App() {
   switch (now.kind) {
     case 'unknown':
       return (
-        <main class="doorway" aria-busy="true">
+        <main class="sign-in-frame" aria-busy="true">
           <p class="quiet" role="status">
             Loading …
           </p>
@@ -36,12 +36,12 @@ export function App() {
       );
     case 'unreachable':
       return (
-        <Doorway title="The console does not answer">
+        <SignInFrame title="The console does not answer">
           <p role="alert">{sentence(now.refusal.message)}</p>
           <button type="button" class="is-main" onClick={() => void refreshMe()}>
             Try again
           </button>
-        </Doorway>
+        </SignInFrame>
       );
     case 'signed_out':
       return <SignInPage hasEnded={now.hasEnded} />;

@@ -8,7 +8,7 @@ import { RefusalNotice } from '#view/parts/notice';
 import { type EntryLink, entryLink, Page } from '#view/shell/router';
 
 /** Frame of the pages before sign-in. */
-export function Doorway({
+export function SignInFrame({
   title,
   lead,
   children,
@@ -18,8 +18,8 @@ export function Doorway({
   readonly children: ComponentChildren;
 }) {
   return (
-    <main class="doorway">
-      <div class="doorway-card">
+    <main class="sign-in-frame">
+      <div class="sign-in-frame-card">
         <p class="brand">
           <BrandSign />
           Identity Engine
@@ -63,7 +63,7 @@ export function EntryPage({ link }: { readonly link: EntryLink }) {
   };
   const own = session.value.kind === 'signed_in' ? session.value.me.user.email : undefined;
   return (
-    <Doorway
+    <SignInFrame
       title={isSetUp ? 'Set up the console' : 'Accept the invitation'}
       lead={
         isSetUp
@@ -106,12 +106,12 @@ export function EntryPage({ link }: { readonly link: EntryLink }) {
         </button>
       </form>
       {isSetUp || own === undefined ? null : <JoinPart link={link} email={own} />}
-      <p class="doorway-links">
+      <p class="sign-in-frame-links">
         <button type="button" class="is-link" onClick={leave}>
           Sign in instead
         </button>
       </p>
-    </Doorway>
+    </SignInFrame>
   );
 }
 
@@ -151,7 +151,7 @@ export function SignInPage({ hasEnded }: { readonly hasEnded: boolean }) {
     await goOn(await api.signIn({ email, password, ...named }));
   });
   return (
-    <Doorway title="Sign in">
+    <SignInFrame title="Sign in">
       {hasEnded ? (
         <p class="notice" role="status">
           Your session has ended. Sign in again to continue on the same page.
@@ -180,7 +180,7 @@ export function SignInPage({ hasEnded }: { readonly hasEnded: boolean }) {
         No password yet? Use the link of an invitation, or the set-up link that the service prints
         at its first start.
       </p>
-    </Doorway>
+    </SignInFrame>
   );
 }
 
@@ -191,7 +191,7 @@ export function SecondFactorPage() {
     await goOn(await api.secondFactor(code.trim()));
   });
   return (
-    <Doorway
+    <SignInFrame
       title="Second factor"
       lead={
         isRecovery
@@ -213,7 +213,7 @@ export function SecondFactorPage() {
           {isBusy ? 'One moment …' : 'Continue'}
         </button>
       </form>
-      <p class="doorway-links">
+      <p class="sign-in-frame-links">
         <button type="button" class="is-link" onClick={() => setRecovery(!isRecovery)}>
           {isRecovery ? 'Use the authenticator' : 'Use a recovery code'}
         </button>
@@ -221,7 +221,7 @@ export function SecondFactorPage() {
           Sign in as someone else
         </button>
       </p>
-    </Doorway>
+    </SignInFrame>
   );
 }
 
