@@ -4,7 +4,7 @@ import { openClusterDesk, troubledReport } from '#test/console/pages/fakes/clust
 import { openPages, type WatchedPage } from '#test/console/pages/fakes/pages-fixture';
 import { fillSample } from '#test/console/pages/fakes/sample-account';
 import { smallPng } from '#test/console/pages/fakes/small-png';
-import { observeWildly, wildLife } from '#test/console/pages/fakes/wild-life';
+import { observeExtremes, supportDesk } from '#test/console/pages/fakes/support-desk';
 import { launchChromium } from '#test/support/servers/chromium';
 
 /*
@@ -76,8 +76,9 @@ async function takePicture(
   width: number,
   scheme: 'light' | 'dark',
 ): Promise<void> {
-  const life = /^instance(-lines)?$/.test(name) ? wildLife(pages.account) : undefined;
-  const path = life === undefined ? (PATHS[name] ?? `/${name}`) : `/instances/${life.instance.id}`;
+  const backend = /^instance(-lines)?$/.test(name) ? supportDesk(pages.account) : undefined;
+  const path =
+    backend === undefined ? (PATHS[name] ?? `/${name}`) : `/instances/${backend.instance.id}`;
   const options = { viewport: { width, height: 800 }, colorScheme: scheme } as const;
   await using opened = await pages.open(path, name === 'sign-in' ? undefined : owner, options);
   const { page } = opened;
@@ -90,9 +91,9 @@ async function takePicture(
       .click();
   if (name === 'create-key') await page.getByRole('button', { name: 'Create a key' }).click();
   if (name === 'usage-instances') await page.evaluate(show('instances'));
-  if (life !== undefined) {
+  if (backend !== undefined) {
     await page.getByText('live', { exact: true }).waitFor();
-    for (let count = 0; count < 60; count += 1) observeWildly(life, count);
+    for (let count = 0; count < 60; count += 1) observeExtremes(backend, count);
     await page.getByRole('toolbar', { name: 'Drift marks' }).waitFor();
     if (name === 'instance-lines') await page.evaluate(show('lines'));
   }

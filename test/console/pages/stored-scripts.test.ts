@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import * as assert from 'uvu/assert';
 import { ACCOUNT_ID, PASSWORD, tokenIn } from '#test/console/console-fixture';
 import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-suite';
-import { FakeLife } from '#test/console/pages/fakes/fake-life';
+import { FakeBackend } from '#test/console/pages/fakes/fake-backend';
 import type { TestPages } from '#test/console/pages/fakes/pages-fixture';
 import { fillSample } from '#test/console/pages/fakes/sample-account';
 import { ANALYST, CALM, untilCycle } from '#test/console/pages/instance/live-page';
@@ -53,14 +53,14 @@ scripts(
 );
 
 scripts('are shown as text in the context, name and description of an instance', async (pages) => {
-  const life = new FakeLife(pages.account, HOSTILE, ANALYST, HOSTILE);
+  const backend = new FakeBackend(pages.account, HOSTILE, ANALYST, HOSTILE);
   const context = { [HOSTILE]: HOSTILE, link: 'javascript:ran()' };
-  life.observe(CALM, context);
-  await using opened = await openBare(pages, `/instances/${life.instance.id}`);
+  backend.observe(CALM, context);
+  await using opened = await openBare(pages, `/instances/${backend.instance.id}`);
   const { page } = opened;
   // The page loads cycle 1 at its start, and receives cycle 2 from the stream.
   for (const cycle of [1, 2]) {
-    if (cycle === 2) life.observe(CALM, context);
+    if (cycle === 2) backend.observe(CALM, context);
     await untilCycle(page, cycle);
     await page.getByRole('button', { name: `Context of cycle ${cycle}` }).click();
     await assertText(page, 3 + cycle);
@@ -80,7 +80,7 @@ scripts('are shown as text in the context, name and description of an instance',
 scripts('are shown as text in the lists of instances, keys, usage and audit', async (pages) => {
   const { account } = pages;
   fillSample(account);
-  new FakeLife(account, HOSTILE, ANALYST, HOSTILE);
+  new FakeBackend(account, HOSTILE, ANALYST, HOSTILE);
   account.keys = account.keys.map((key) => ({
     ...{ ...key, name: HOSTILE, networks: [HOSTILE] },
     last_used: { at: '2026-01-15T11:58:00.000Z', address: HOSTILE, client: HOSTILE },

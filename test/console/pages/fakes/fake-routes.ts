@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { AddRoute } from '#test/console/pages/fakes/add-route';
+import { addBackendRoutes, FakeBackend } from '#test/console/pages/fakes/fake-backend';
 import { addInstanceRoutes, type FakeInstance } from '#test/console/pages/fakes/fake-instances';
-import { addLifeRoutes, FakeLife } from '#test/console/pages/fakes/fake-life';
 
 /** An API key of the fake account, as `GET /api/keys` shows the key. */
 export type FakeKey = Record<string, unknown> & { id: string; name?: string; status: string };
@@ -14,8 +14,8 @@ export type FakeAccount = {
   lines: Record<string, unknown>[];
   usage: Record<string, unknown>;
   instances: FakeInstance[];
-  /** Instances that receive observations, by id. */
-  readonly lives: Map<string, FakeLife>;
+  /** Backends of instances that receive observations, by instance id. */
+  readonly backends: Map<string, FakeBackend>;
   /** Usage by month, newest first. */
   months: Record<string, unknown>[];
   /** Usage of the current month by instance. */
@@ -66,7 +66,7 @@ export function emptyAccount(): FakeAccount {
   const broken = new Map();
   return {
     ...{ keys: [], lines: [], usage, months: [month], byInstance, billing },
-    ...{ instances: [], lives: new Map(), sent: [], broken },
+    ...{ instances: [], backends: new Map(), sent: [], broken },
   };
 }
 
@@ -107,9 +107,9 @@ export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void 
     add,
     account,
     ({ name, strengths, description }) =>
-      new FakeLife(account, name, strengths, description).instance,
+      new FakeBackend(account, name, strengths, description).instance,
   );
-  addLifeRoutes(add, account);
+  addBackendRoutes(add, account);
   add('GET', '/api/usage', () => ({ data: account.usage }));
   add('GET', '/api/usage/months', () => ({ data: account.months }));
   add('GET', '/api/usage/instances', () => ({ data: account.byInstance }));

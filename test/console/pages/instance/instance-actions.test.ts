@@ -2,7 +2,7 @@ import type { Route } from 'playwright-core';
 import * as assert from 'uvu/assert';
 import { levelText } from '#pages/parts/format';
 import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-suite';
-import { FakeLife } from '#test/console/pages/fakes/fake-life';
+import { FakeBackend } from '#test/console/pages/fakes/fake-backend';
 import type { TestPages } from '#test/console/pages/fakes/pages-fixture';
 import { ANALYST, CALM, openLive, untilCycle, WILD } from '#test/console/pages/instance/live-page';
 
@@ -42,7 +42,7 @@ observing('is sent as shown in the form, and displayed with its answer', async (
 
 observing('is applied once if it is sent again after a lost answer', async (pages) => {
   await using opened = await openLive(pages);
-  const { page, life } = opened;
+  const { page, backend } = opened;
   const send = page.getByRole('button', { name: 'Send, for 1 cycle' });
   const lose = async (route: Route) => {
     await route.fetch();
@@ -53,19 +53,19 @@ observing('is applied once if it is sent again after a lost answer', async (page
   await page.getByText('The console does not answer', { exact: false }).waitFor();
   await send.click();
   await page.getByText('Cycle 1:').waitFor();
-  assert.is(life.rows.length, 1);
+  assert.is(backend.rows.length, 1);
   await send.click();
   await page.getByText('Cycle 2:').waitFor();
-  assert.is(life.rows.length, 2, 'the next observation is applied separately');
+  assert.is(backend.rows.length, 2, 'the next observation is applied separately');
 });
 
 observing('is reported as throttled if the service throttles it', async (pages) => {
   await using opened = await openLive(pages);
-  const { page, life } = opened;
-  life.isThrottling = true;
+  const { page, backend } = opened;
+  backend.isThrottling = true;
   await page.getByRole('button', { name: 'Send, for 1 cycle' }).click();
   await page.getByText(/^Throttled: .* Nothing changed.* Send the next in 1 second\.$/).waitFor();
-  life.isThrottling = false;
+  backend.isThrottling = false;
   await page.getByRole('button', { name: 'Send, for 1 cycle' }).click();
   await page.getByText('Cycle 1:').waitFor();
   assert.is(await page.getByText('Throttled').count(), 0);
@@ -97,10 +97,10 @@ const simulating = browserSuite('a simulation from the page');
 
 simulating('is shown step by step, without changing the instance', async (pages) => {
   await using opened = await openLive(pages);
-  const { page, life } = opened;
-  life.observe(CALM);
+  const { page, backend } = opened;
+  backend.observe(CALM);
   await untilCycle(page, 1);
-  const before = JSON.stringify(life.report);
+  const before = JSON.stringify(backend.report);
   const panel = page.getByRole('region', { name: 'What if' });
   const add = panel.getByRole('button', { name: 'Add an observation' });
   for (let count = 1; count < 20; count += 1) await add.click();
@@ -125,27 +125,27 @@ simulating('is shown step by step, without changing the instance', async (pages)
   assert.is(await table.getByRole('row').count(), 20);
   await panel.getByRole('toolbar', { name: 'Drift marks' }).getByRole('button').first().click();
   await panel.getByRole('region', { name: /^Drift of the copy at step \d$/ }).waitFor();
-  assert.is(JSON.stringify(life.report), before);
+  assert.is(JSON.stringify(backend.report), before);
   await untilCycle(page, 1);
   assertQuiet(opened);
 });
 
 simulating('starts from the current state even if the page shows an older state', async (pages) => {
   await using opened = await openLive(pages);
-  const { page, life } = opened;
+  const { page, backend } = opened;
   await page.getByRole('button', { name: 'Pause' }).click();
-  for (let count = 0; count < 5; count += 1) life.observe(WILD);
+  for (let count = 0; count < 5; count += 1) backend.observe(WILD);
   // The next stream starts after the newest event, so all events have arrived.
-  life.cut();
-  await life.untilOpened(2);
-  assert.is(life.opened[1], '5');
+  backend.cut();
+  await backend.untilOpened(2);
+  assert.is(backend.opened[1], '5');
   const panel = page.getByRole('region', { name: 'What if' });
   await panel.getByRole('button', { name: 'Try it on a copy' }).click();
   await panel.getByText('1 observation applied to a copy.').waitFor();
   await panel.getByText('Show the numbers').click();
   const table = panel.getByRole('table', { name: /^Modes, energy and stability of the copy/ });
   const before = await table.getByRole('row').nth(1).innerText();
-  const assertion = levelText(life.report.snapshot.mode_strengths.assertion);
+  const assertion = levelText(backend.report.snapshot.mode_strengths.assertion);
   assert.not.equal(assertion, levelText(ANALYST[3] ?? 0));
   assert.ok(before.split(/\s{2,}|\n|\t/).includes(assertion), `${before}, ${assertion}`);
   await untilCycle(page, 0);
@@ -160,9 +160,9 @@ const history = browserSuite('the history of an instance');
 history(
   'of a million observations scrolls to its end with few rows and requests',
   async (pages) => {
-    const life = new FakeLife(pages.account, 'Ada', ANALYST);
-    life.madeUp = 1_000_000;
-    await using opened = await openLive(pages, life);
+    const backend = new FakeBackend(pages.account, 'Ada', ANALYST);
+    backend.madeUp = 1_000_000;
+    await using opened = await openLive(pages, backend);
     const { page } = opened;
     const asked = () => bodiesOf(pages, 'GET /api/instances/:id/history').length;
     const box = page.getByRole('region', { name: 'Rows of the history' });
@@ -187,9 +187,9 @@ history(
 );
 
 history('scrolls row by row with the keyboard', async (pages) => {
-  const life = new FakeLife(pages.account, 'Ada', ANALYST);
-  life.madeUp = 1_000_000;
-  await using opened = await openLive(pages, life);
+  const backend = new FakeBackend(pages.account, 'Ada', ANALYST);
+  backend.madeUp = 1_000_000;
+  await using opened = await openLive(pages, backend);
   const { page } = opened;
   const box = page.getByRole('region', { name: 'Rows of the history' });
   const rows = page.getByText(/^Rows /);
@@ -210,20 +210,20 @@ history('scrolls row by row with the keyboard', async (pages) => {
 });
 
 history('follows new rows at the top, and keeps its position further down', async (pages) => {
-  const life = new FakeLife(pages.account, 'Ada', ANALYST);
-  for (let count = 0; count < 40; count += 1) life.observe(CALM);
-  await using opened = await openLive(pages, life);
+  const backend = new FakeBackend(pages.account, 'Ada', ANALYST);
+  for (let count = 0; count < 40; count += 1) backend.observe(CALM);
+  await using opened = await openLive(pages, backend);
   const { page } = opened;
   const box = page.getByRole('region', { name: 'Rows of the history' });
   await box.getByRole('row', { name: /^40 / }).waitFor();
   const asked = () => bodiesOf(pages, 'GET /api/instances/:id/history').length;
   const before = asked();
-  life.observe(CALM);
+  backend.observe(CALM);
   await box.getByRole('row', { name: /^41 / }).waitFor();
   await box.focus();
   await page.keyboard.press('PageDown');
   await box.getByRole('row', { name: /^30 / }).waitFor();
-  for (let count = 0; count < 3; count += 1) life.observe(CALM);
+  for (let count = 0; count < 3; count += 1) backend.observe(CALM);
   await page.getByRole('button', { name: 'Show 3 newer' }).waitFor();
   await box.getByRole('row', { name: /^30 / }).waitFor();
   await page.getByRole('button', { name: 'Show 3 newer' }).click();
@@ -233,9 +233,9 @@ history('follows new rows at the top, and keeps its position further down', asyn
 });
 
 history('reports a failed load, and loads again', async (pages) => {
-  const life = new FakeLife(pages.account, 'Ada', ANALYST);
-  life.madeUp = 5_000;
-  await using opened = await openLive(pages, life);
+  const backend = new FakeBackend(pages.account, 'Ada', ANALYST);
+  backend.madeUp = 5_000;
+  await using opened = await openLive(pages, backend);
   const { page } = opened;
   const box = page.getByRole('region', { name: 'Rows of the history' });
   await box.getByRole('row', { name: /^5,000 / }).waitFor();
@@ -252,8 +252,8 @@ const ending = browserSuite('an action that cannot be undone');
 
 ending('requires that the name is typed first', async (pages) => {
   await using opened = await openLive(pages);
-  const { page, life } = opened;
-  for (let count = 0; count < 2; count += 1) life.observe(CALM);
+  const { page, backend } = opened;
+  for (let count = 0; count < 2; count += 1) backend.observe(CALM);
   await untilCycle(page, 2);
   await page.getByRole('button', { name: 'Reset …' }).click();
   const reset = page.getByRole('button', { name: 'Reset', exact: true });
@@ -273,15 +273,15 @@ ending('requires that the name is typed first', async (pages) => {
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Instances' }).waitFor();
   assert.is(new URL(page.url()).pathname, '/instances');
-  assert.is(pages.account.lives.size, 0);
+  assert.is(pages.account.backends.size, 0);
   assertQuiet(opened);
 });
 
 ending('is not offered to roles that may only read', async (pages) => {
-  const life = new FakeLife(pages.account, 'Ada', ANALYST);
+  const backend = new FakeBackend(pages.account, 'Ada', ANALYST);
   const owner = await pages.desk.owner();
   const viewer = await pages.desk.member(owner, 'vera@example.com', 'viewer');
-  await using opened = await pages.open(`/instances/${life.instance.id}`, viewer);
+  await using opened = await pages.open(`/instances/${backend.instance.id}`, viewer);
   const { page } = opened;
   await page.getByText('live', { exact: true }).waitFor();
   await page.getByText('Your role can read instances').waitFor();

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert';
 import { PASSWORD } from '#test/console/console-fixture';
 import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-suite';
-import { FakeLife } from '#test/console/pages/fakes/fake-life';
+import { FakeBackend } from '#test/console/pages/fakes/fake-backend';
 import {
   ANALYST,
   CALM,
@@ -15,7 +15,7 @@ const live = browserSuite('the instance page');
 
 live('shows the state, and each observation as it happens', async (pages) => {
   await using opened = await openLive(pages);
-  const { page, life } = opened;
+  const { page, backend } = opened;
   await untilCycle(page, 0);
   assert.is(await figure(page, 'Energy'), '80 %');
   // An engine of release 1.0 names no model.
@@ -24,7 +24,7 @@ live('shows the state, and each observation as it happens', async (pages) => {
   assert.is(await figure(page, 'Drift'), 'D0 within band');
   assert.match(await figure(page, 'Generation'), /unknown until an observation/);
   await page.getByText('The Analyst').first().waitFor();
-  const report = life.observe(CALM);
+  const report = backend.observe(CALM);
   await untilCycle(page, 1);
   assert.is(await figure(page, 'Generation'), '1');
   assert.is(await figure(page, 'Mode now'), 'Perception, Order');
@@ -38,9 +38,9 @@ live('shows the state, and each observation as it happens', async (pages) => {
 });
 
 live('needs five requests to open', async (pages) => {
-  const life = new FakeLife(pages.account, 'Ada', ANALYST);
-  life.observe(CALM);
-  await using opened = await openLive(pages, life);
+  const backend = new FakeBackend(pages.account, 'Ada', ANALYST);
+  backend.observe(CALM);
+  await using opened = await openLive(pages, backend);
   await opened.page.getByRole('row', { name: /^1 .*order/ }).waitFor();
   const routes = pages.account.sent.map(({ route }) => route).toSorted();
   const of = (path: string) => `GET /api/instances/:id${path}`;
@@ -52,92 +52,92 @@ live('needs five requests to open', async (pages) => {
 
 live('reconnects after the last event when its stream ends, without loss', async (pages) => {
   await using opened = await openLive(pages);
-  const { page, life } = opened;
-  for (let count = 0; count < 3; count += 1) life.observe(CALM);
+  const { page, backend } = opened;
+  for (let count = 0; count < 3; count += 1) backend.observe(CALM);
   await untilCycle(page, 3);
-  life.cut();
-  for (let count = 0; count < 4; count += 1) life.observe(CALM);
+  backend.cut();
+  for (let count = 0; count < 4; count += 1) backend.observe(CALM);
   await untilCycle(page, 7);
   await page.getByText('7 observations since').waitFor();
   await page.getByText('live', { exact: true }).waitFor();
-  assert.equal(life.opened, [undefined, '3']);
+  assert.equal(backend.opened, [undefined, '3']);
   assertQuiet(opened);
 });
 
 live('opens a refused stream again, and shows meanwhile that it is reconnecting', async (pages) => {
   await using opened = await openLive(pages);
-  const { page, life } = opened;
-  life.observe(CALM);
+  const { page, backend } = opened;
+  backend.observe(CALM);
   await untilCycle(page, 1);
   pages.account.broken.set('GET /api/instances/:id/events', 503);
-  life.cut();
+  backend.cut();
   await page.getByText('reconnecting', { exact: true }).waitFor();
-  life.observe(CALM);
+  backend.observe(CALM);
   pages.account.broken.clear();
   await untilCycle(page, 2);
-  assert.equal(life.opened, [undefined, '1']);
+  assert.equal(backend.opened, [undefined, '1']);
 });
 
 live('leads to the sign-in when the session has ended, and returns afterwards', async (pages) => {
-  const life = new FakeLife(pages.account, 'Ada', ANALYST);
+  const backend = new FakeBackend(pages.account, 'Ada', ANALYST);
   const owner = await pages.desk.owner();
-  await using opened = await pages.open(`/instances/${life.instance.id}`, owner);
+  await using opened = await pages.open(`/instances/${backend.instance.id}`, owner);
   const { page } = opened;
   await page.getByText('live', { exact: true }).waitFor();
   await owner.expect(204, 'POST', '/sign-out', {});
-  life.cut();
+  backend.cut();
   await page.getByRole('button', { name: 'Sign in' }).waitFor();
-  assert.is(new URL(page.url()).pathname, `/instances/${life.instance.id}`);
+  assert.is(new URL(page.url()).pathname, `/instances/${backend.instance.id}`);
   await page.getByLabel('Email').fill('ada@example.com');
   await page.getByLabel('Password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('heading', { name: 'Ada', exact: true }).waitFor();
   await page.getByText('live', { exact: true }).waitFor();
-  assert.is(new URL(page.url()).pathname, `/instances/${life.instance.id}`);
-  life.observe(CALM);
+  assert.is(new URL(page.url()).pathname, `/instances/${backend.instance.id}`);
+  backend.observe(CALM);
   await untilCycle(page, 1);
   assert.equal(opened.complaints, []);
 });
 
 live('shows a reset, deleted history, and that the instance was deleted', async (pages) => {
   await using opened = await openLive(pages);
-  const { page, life } = opened;
-  for (let count = 0; count < 3; count += 1) life.observe(CALM);
+  const { page, backend } = opened;
+  for (let count = 0; count < 3; count += 1) backend.observe(CALM);
   await untilCycle(page, 3);
-  life.reset('initial');
+  backend.reset('initial');
   await untilCycle(page, 0);
   assert.is(await figure(page, 'Generation'), '2');
   await page.getByText('No observation in this generation yet').waitFor();
-  for (let count = 0; count < 2; count += 1) life.observe(CALM);
+  for (let count = 0; count < 2; count += 1) backend.observe(CALM);
   await page.getByText('2 observations of this generation').waitFor();
-  life.cut();
-  for (let count = 0; count < 5; count += 1) life.observe(CALM);
-  life.floor = 8;
+  backend.cut();
+  for (let count = 0; count < 5; count += 1) backend.observe(CALM);
+  backend.floor = 8;
   await page.getByText('Observations 6 to 8 are no longer stored').waitFor();
   await untilCycle(page, 7);
-  life.remove();
+  backend.remove();
   await page.getByText('This instance was deleted').waitFor();
   await page.getByRole('link', { name: 'Go to the instances' }).waitFor();
 });
 
 live('reports a deletion that happened while it was disconnected', async (pages) => {
   await using opened = await openLive(pages);
-  const { page, life } = opened;
+  const { page, backend } = opened;
   pages.account.broken.set('GET /api/instances/:id/events', 503);
-  life.remove();
+  backend.remove();
   await page.getByText('This instance was deleted').waitFor();
 });
 
 live('draws nothing while paused, and catches up afterwards', async (pages) => {
   await using opened = await openLive(pages);
-  const { page, life } = opened;
+  const { page, backend } = opened;
   await page.getByRole('button', { name: 'Pause' }).click();
   await page.getByText('paused', { exact: true }).waitFor();
-  for (let count = 0; count < 5; count += 1) life.observe(CALM);
+  for (let count = 0; count < 5; count += 1) backend.observe(CALM);
   // The next stream starts after the newest event, so all events have arrived.
-  life.cut();
-  await life.untilOpened(2);
-  assert.is(life.opened[1], '5');
+  backend.cut();
+  await backend.untilOpened(2);
+  assert.is(backend.opened[1], '5');
   assert.is(await figure(page, 'Cycle'), '0');
   await page.getByRole('button', { name: 'Continue' }).click();
   await untilCycle(page, 5);
@@ -147,8 +147,8 @@ live('draws nothing while paused, and catches up afterwards', async (pages) => {
 
 live('shows the deviation of a drift event by click and by Enter', async (pages) => {
   await using opened = await openLive(pages);
-  const { page, life } = opened;
-  for (let count = 0; count < 8; count += 1) life.observe(count % 2 === 0 ? CALM : WILD);
+  const { page, backend } = opened;
+  for (let count = 0; count < 8; count += 1) backend.observe(count % 2 === 0 ? CALM : WILD);
   await untilCycle(page, 8);
   const strip = page.getByRole('toolbar', { name: 'Drift marks' }).first();
   const [chart, below] = [
@@ -181,8 +181,8 @@ live('shows the deviation of a drift event by click and by Enter', async (pages)
 
 live('shows the chart’s numbers in a table, and can hide a line', async (pages) => {
   await using opened = await openLive(pages);
-  const { page, life } = opened;
-  for (let count = 0; count < 3; count += 1) life.observe(CALM);
+  const { page, backend } = opened;
+  for (let count = 0; count < 3; count += 1) backend.observe(CALM);
   await untilCycle(page, 3);
   const lines = page.getByRole('region', { name: 'Over time' });
   await lines.getByText('Show the numbers').click();
@@ -194,17 +194,17 @@ live('shows the chart’s numbers in a table, and can hide a line', async (pages
     'header, initial state, and three observations',
   );
   await lines.getByRole('checkbox', { name: /^Energy/ }).uncheck();
-  life.observe(CALM);
+  backend.observe(CALM);
   await untilCycle(page, 4);
   assertQuiet(opened);
 });
 
 live('shows names and contexts as text, whatever their content', async (pages) => {
   const name = '<img src=x onerror="document.title=1"><script>alert(1)</script>';
-  const life = new FakeLife(pages.account, name, ANALYST, name);
-  await using opened = await openLive(pages, life);
+  const backend = new FakeBackend(pages.account, name, ANALYST, name);
+  await using opened = await openLive(pages, backend);
   const { page } = opened;
-  life.observe(CALM, { text: name });
+  backend.observe(CALM, { text: name });
   await page.getByRole('button', { name: 'Context of cycle 1' }).click();
   await page.getByRole('dialog').getByText('<img src=x').waitFor();
   await page.getByRole('button', { name: 'Close' }).click();
@@ -215,7 +215,7 @@ live('shows names and contexts as text, whatever their content', async (pages) =
 });
 
 live('shows another instance when the address changes', async (pages) => {
-  const other = new FakeLife(pages.account, 'Grace', ANALYST);
+  const other = new FakeBackend(pages.account, 'Grace', ANALYST);
   await using opened = await openLive(pages);
   const { page } = opened;
   await page.evaluate(`history.pushState(undefined, '', '/instances/${other.instance.id}');
@@ -223,7 +223,7 @@ live('shows another instance when the address changes', async (pages) => {
   await page.getByRole('heading', { name: 'Grace', exact: true }).waitFor();
   other.observe(CALM);
   await untilCycle(page, 1);
-  await opened.life.untilLeft();
+  await opened.backend.untilLeft();
   assertQuiet(opened);
 });
 

@@ -2,7 +2,7 @@ import { setInterval as everyInterval, setTimeout as waitMs } from 'node:timers/
 import type { Page } from 'playwright-core';
 import * as assert from 'uvu/assert';
 import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-suite';
-import { FakeLife } from '#test/console/pages/fakes/fake-life';
+import { FakeBackend } from '#test/console/pages/fakes/fake-backend';
 import { ANALYST, CALM, openLive, untilCycle, WILD } from '#test/console/pages/instance/live-page';
 
 /** Observations a second that the page must handle, one by one and in bursts. */
@@ -75,11 +75,11 @@ async function counted(page: Page, act: () => Promise<unknown>): Promise<Pace> {
 }
 
 /** Sends `TOTAL` observations in `SECONDS`, in groups of `each`. */
-async function observe(life: FakeLife, each: number): Promise<void> {
+async function observe(backend: FakeBackend, each: number): Promise<void> {
   let count = 0;
   for await (const _ of everyInterval((1_000 * each) / PER_SECOND)) {
     for (let index = 0; index < each; index += 1) {
-      life.observe(count % 40 < 35 ? CALM : WILD);
+      backend.observe(count % 40 < 35 ? CALM : WILD);
       count += 1;
     }
     if (count === TOTAL) return;
@@ -101,17 +101,17 @@ const pace = browserSuite('the page of an instance with 50 observations a second
 pace(
   'counts all observations, and draws at most twenty times a second, each time within a frame',
   async (pages) => {
-    const life = new FakeLife(pages.account, 'Ada', ANALYST);
-    await using opened = await openLive(pages, life);
+    const backend = new FakeBackend(pages.account, 'Ada', ANALYST);
+    await using opened = await openLive(pages, backend);
     const { page } = opened;
     await page.evaluate(COUNTED);
     const idle = await counted(page, () => waitMs(IDLE_MS));
     const steady = await counted(page, async () => {
-      await observe(life, 1);
+      await observe(backend, 1);
       await untilCycle(page, TOTAL);
     });
     const bursts = await counted(page, async () => {
-      await observe(life, BURST);
+      await observe(backend, BURST);
       await untilCycle(page, 2 * TOTAL);
     });
     report('idle', idle);

@@ -2,7 +2,7 @@ import { type BrowserContext, chromium, type Page } from 'playwright-core';
 import * as assert from 'uvu/assert';
 import { freePort } from '#deploy/local/servers/free-port';
 import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-suite';
-import { FakeLife } from '#test/console/pages/fakes/fake-life';
+import { FakeBackend } from '#test/console/pages/fakes/fake-backend';
 import { type TestPages, watchPage } from '#test/console/pages/fakes/pages-fixture';
 import { ANALYST, CALM, untilCycle } from '#test/console/pages/instance/live-page';
 import { launchChromium } from '#test/support/servers/chromium';
@@ -31,7 +31,7 @@ async function launchTabbedChromium(): Promise<TabbedChromium> {
 }
 
 /** Opens tabs with the same instance page, one by one. The last tab is visible. */
-async function openTabs(pages: TestPages, life: FakeLife, count: number) {
+async function openTabs(pages: TestPages, backend: FakeBackend, count: number) {
   await using opening = new AsyncDisposableStack();
   const { context } = opening.use(await launchTabbedChromium());
   const { cookies } = await pages.desk.owner();
@@ -41,7 +41,7 @@ async function openTabs(pages: TestPages, life: FakeLife, count: number) {
   const tabs: ReturnType<typeof watchPage>[] = [];
   for (let index = 0; index < count; index += 1) {
     const tab = watchPage(await context.newPage(), pages.origin);
-    await tab.page.goto(`${pages.origin}/instances/${life.instance.id}`);
+    await tab.page.goto(`${pages.origin}/instances/${backend.instance.id}`);
     await tab.page.getByText('live', { exact: true }).waitFor();
     tabs.push(tab);
   }
@@ -54,24 +54,24 @@ const isHidden = async (page: Page) => await page.evaluate('document.hidden');
 const tabs = browserSuite('the instance page in several tabs of one browser');
 
 tabs('is live in the visible tab, however many tabs are open', async (pages) => {
-  const life = new FakeLife(pages.account, 'Ada', ANALYST);
-  await using opened = await openTabs(pages, life, TABS);
+  const backend = new FakeBackend(pages.account, 'Ada', ANALYST);
+  await using opened = await openTabs(pages, backend, TABS);
   const [first, second, ...others] = opened.tabs;
   const last = others.at(-1);
   assert.ok(first && second && last);
   assert.equal([await isHidden(first.page), await isHidden(last.page)], [true, false]);
-  await life.untilLeft(1);
-  life.observe(CALM);
+  await backend.untilLeft(1);
+  backend.observe(CALM);
   await untilCycle(last.page, 1);
 
-  for (let count = 0; count < 4; count += 1) life.observe(CALM);
+  for (let count = 0; count < 4; count += 1) backend.observe(CALM);
   await first.page.bringToFront();
   await untilCycle(first.page, 5);
   await first.page.getByText('5 observations since').waitFor();
   await first.page.getByText('live', { exact: true }).waitFor();
-  assert.is(life.opened.at(-1), '0');
+  assert.is(backend.opened.at(-1), '0');
 
-  life.floor = 3;
+  backend.floor = 3;
   await second.page.bringToFront();
   await second.page.getByText('Observations 1 to 3 are no longer stored').waitFor();
   await second.page.getByText('2 observations since').waitFor();
@@ -79,26 +79,26 @@ tabs('is live in the visible tab, however many tabs are open', async (pages) => 
 });
 
 tabs('resumes after its last event when the user returns to its tab', async (pages) => {
-  const life = new FakeLife(pages.account, 'Ada', ANALYST);
-  await using opened = await openTabs(pages, life, 2);
+  const backend = new FakeBackend(pages.account, 'Ada', ANALYST);
+  await using opened = await openTabs(pages, backend, 2);
   const [one, other] = opened.tabs;
   assert.ok(one && other);
   for (const [index, { page }] of [one, other].entries()) {
-    await life.untilLeft(1);
+    await backend.untilLeft(1);
     await page.bringToFront();
-    await life.untilOpened(3 + index);
+    await backend.untilOpened(3 + index);
   }
-  await life.untilLeft(1);
+  await backend.untilLeft(1);
   // This visit is too short for the other tab to close its stream.
   await one.page.bringToFront();
   await other.page.bringToFront();
-  for (let count = 0; count < 2; count += 1) life.observe(CALM);
+  for (let count = 0; count < 2; count += 1) backend.observe(CALM);
   await untilCycle(other.page, 2);
   await one.page.bringToFront();
   await untilCycle(one.page, 2);
   await one.page.getByText('2 observations since').waitFor();
   // Two first visits, a return to each tab, and a last return. The short visit opened no stream.
-  assert.equal(life.opened, [undefined, undefined, '0', '0', '0']);
+  assert.equal(backend.opened, [undefined, undefined, '0', '0', '0']);
   for (const tab of opened.tabs) assertQuiet(tab);
 });
 

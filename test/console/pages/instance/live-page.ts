@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { FakeLife } from '#test/console/pages/fakes/fake-life';
+import { FakeBackend } from '#test/console/pages/fakes/fake-backend';
 import type { TestPages, WatchedPage } from '#test/console/pages/fakes/pages-fixture';
 
 /** Strengths of an orderly observer. */
@@ -10,18 +10,18 @@ export const CALM = { mode: 2, signal: 0.75, confidence: 0.9 };
 /** An observation that contradicts these strengths. */
 export const WILD = { mode: 3, signal: 1, confidence: 1 };
 
-type Opened = WatchedPage & { readonly life: FakeLife };
+type Opened = WatchedPage & { readonly backend: FakeBackend };
 
 /** Opens the page of an instance that receives observations, and waits until the page is live. */
 export async function openLive(
   pages: TestPages,
-  life = new FakeLife(pages.account, 'Ada', ANALYST),
+  backend = new FakeBackend(pages.account, 'Ada', ANALYST),
 ): Promise<Opened> {
-  const path = `/instances/${life.instance.id}`;
+  const path = `/instances/${backend.instance.id}`;
   const opened = await pages.open(path, await pages.desk.owner());
-  await opened.page.getByRole('heading', { name: life.instance.name, exact: true }).waitFor();
+  await opened.page.getByRole('heading', { name: backend.instance.name, exact: true }).waitFor();
   await opened.page.getByText('live', { exact: true }).waitFor();
-  return Object.assign(opened, { life });
+  return Object.assign(opened, { backend });
 }
 
 /** The value of a figure in the header. */

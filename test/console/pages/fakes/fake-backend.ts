@@ -27,10 +27,10 @@ const CHANGE_MS_MAX = 20_000;
 /** Time of the first observation. Further observations follow one minute apart. */
 const BEGIN_MS = Date.UTC(2026, 0, 15, 12);
 
-type Account = { instances: FakeInstance[]; readonly lives: Map<string, FakeLife> };
+type Account = { instances: FakeInstance[]; readonly backends: Map<string, FakeBackend> };
 
-/** A fake instance with event streams. The real model computes its states. Source: decision 244. */
-export class FakeLife {
+/** Fake backend of an instance with event streams. The real model computes the states. */
+export class FakeBackend {
   readonly instance: FakeInstance;
   /** The request’s `after` or `Last-Event-ID` for each opened stream; undefined without both. */
   readonly opened: (string | undefined)[] = [];
@@ -54,7 +54,7 @@ export class FakeLife {
     this.instance = fakeInstance(account.instances.length + 1, { name, description, strengths });
     this.#state = createState({ modeStrengths: strengths, energyLevel: 0.8 });
     account.instances = [...account.instances, this.instance];
-    account.lives.set(this.instance.id, this);
+    account.backends.set(this.instance.id, this);
   }
 
   get report(): Report {
@@ -108,7 +108,7 @@ export class FakeLife {
     this.#write(event('deleted', {}));
     this.cut();
     this.#account.instances = this.#account.instances.filter(({ id }) => id !== this.instance.id);
-    this.#account.lives.delete(this.instance.id);
+    this.#account.backends.delete(this.instance.id);
   }
 
   /** Ends all streams, as a console does after a minute. */
@@ -184,12 +184,12 @@ export class FakeLife {
 }
 
 /** Adds the routes for instances that receive observations. */
-export function addLifeRoutes(add: AddRoute, account: Account): void {
+export function addBackendRoutes(add: AddRoute, account: Account): void {
   const one =
-    (of: (life: FakeLife, request: FastifyRequest, reply: FastifyReply) => unknown) =>
+    (of: (backend: FakeBackend, request: FastifyRequest, reply: FastifyReply) => unknown) =>
     (request: FastifyRequest, reply: FastifyReply) => {
-      const life = account.lives.get((request.params as { id: string }).id);
-      if (life !== undefined) return of(life, request, reply);
+      const backend = account.backends.get((request.params as { id: string }).id);
+      if (backend !== undefined) return of(backend, request, reply);
       return reply.status(404).send({ error: 'not_found', message: 'instance not found' });
     };
   const at = (path: string) => `/api/instances/:id${path}`;
@@ -197,30 +197,30 @@ export function addLifeRoutes(add: AddRoute, account: Account): void {
   add(
     'GET',
     at('/events'),
-    one((life, { headers, query }, reply) => {
+    one((backend, { headers, query }, reply) => {
       const after = headers['last-event-id'] ?? (query as { after?: string }).after;
       reply.hijack();
-      life.follow(after === undefined ? undefined : String(after), reply.raw);
+      backend.follow(after === undefined ? undefined : String(after), reply.raw);
     }),
   );
   add(
     'GET',
     at('/history'),
-    one((life, { query }) => life.history(query as Record<string, string>)),
+    one((backend, { query }) => backend.history(query as Record<string, string>)),
   );
   add(
     'POST',
     at('/process'),
-    one((life, { body, headers }, reply) => {
+    one((backend, { body, headers }, reply) => {
       const sent = body as Sent;
       const key = String(headers['idempotency-key']);
       const before = answered.get(key);
       if (before !== undefined) return { data: before };
-      if (life.isThrottling) {
+      if (backend.isThrottling) {
         reply.headers({ 'x-throttled': 'true', 'retry-after': '1' });
-        return { data: life.report };
+        return { data: backend.report };
       }
-      const report = life.observe(observationOf(sent), sent.context ?? {});
+      const report = backend.observe(observationOf(sent), sent.context ?? {});
       answered.set(key, report);
       return { data: report };
     }),
@@ -228,26 +228,26 @@ export function addLifeRoutes(add: AddRoute, account: Account): void {
   add(
     'POST',
     at('/simulate'),
-    one((life, { body }) => {
+    one((backend, { body }) => {
       const { observations } = body as { observations: Sent[] };
-      const states = life.simulate(observations.map(observationOf));
+      const states = backend.simulate(observations.map(observationOf));
       return { data: { states, processed_count: states.length } };
     }),
   );
   add(
     'POST',
     at('/reset'),
-    one((life, { body }) => {
-      life.reset((body as { mode: string }).mode);
+    one((backend, { body }) => {
+      backend.reset((body as { mode: string }).mode);
       return { data: {} };
     }),
   );
   add(
     'DELETE',
     at(''),
-    one((life) => {
-      life.remove();
-      return { data: { id: life.instance.id, deleted: true } };
+    one((backend) => {
+      backend.remove();
+      return { data: { id: backend.instance.id, deleted: true } };
     }),
   );
 }
