@@ -67,8 +67,9 @@ function headOf(findings: Findings): string {
 
 const READING = [
   'This page compares the service with reference servers. The service includes authentication, limiter, metrics and model.',
-  'A cell is the median of alternating rounds, followed by (smallest..largest). The load generator and the servers share',
-  'the machine. `s / c` is the throughput of server (s) divided by the throughput of server (c) in the same round.',
+  'Servers have short names such as (d); the first row of a server gives its full name. `s / c` is the throughput of server',
+  '(s) divided by the throughput of server (c) in the same round. A cell is the median of alternating rounds, followed by',
+  '(smallest..largest). The load generator and the servers share the machine.',
   '[docs/scale.md](../docs/scale.md#targets-not-met) explains missed targets.',
 ].join('\n');
 

@@ -21,7 +21,7 @@ export function durableReport(
 function noteOf(findings: readonly DurableFindings[], checkpointS: number): string {
   const comparisons = findings.map(({ instanceCount, rounds }) => {
     const { size } = new Set(rounds.flatMap(({ results }) => [...results.keys()]));
-    return `${size} servers in turns with ${numberText(instanceCount, 0)} instances each`;
+    return `${size} servers took turns, with ${numberText(instanceCount, 0)} instances each.`;
   });
   const runs = findings.flatMap(({ rounds }) => rounds);
   const labels = new Set(runs.flatMap(({ results }) => [...results.keys()]));
@@ -34,10 +34,11 @@ function noteOf(findings: readonly DurableFindings[], checkpointS: number): stri
   ];
   return [
     '## Durable comparison',
-    `${comparisons.join('; then ')}. All stores sync before they answer: ${settings.join(', ')}. ` +
+    `${comparisons.join(' Then ')} All stores sync before they answer: ${settings.join(', ')}. ` +
       `The load observes all instances in turn. ${isBesidePostgres ? POSTGRES_NOTE : ''}` +
-      `Checkpoints lag up to 2 min: the service gets load for ${checkpointS} s before each ` +
-      'measurement, and writes its last checkpoint before the next server gets load.',
+      'A checkpoint follows its observation within 2 min. Therefore the service gets load for ' +
+      `${checkpointS} s before each measurement, and writes its last checkpoint before the next ` +
+      'server gets load.',
   ].join('\n\n');
 }
 
@@ -48,9 +49,10 @@ const POSTGRES_NOTE =
   'limiter. ';
 
 const DISK_NOTE =
-  'Bytes of table files after flush and compaction, without commit log, divided by all ' +
-  'observations. For SQLite, bytes of table and index pages. `heads` holds the newest history ' +
-  'rows. `answers` is divided by the calls with a key.';
+  'Size of the table files after flush and compaction, without the commit log, divided by the ' +
+  'number of observations. For SQLite, the size of the pages of tables and indexes. `heads` ' +
+  'contains the newest history rows. The size of `answers` is divided by the number of calls with ' +
+  'a key.';
 
 function roundsOf(
   { instanceCount, rounds }: DurableFindings,
