@@ -158,8 +158,8 @@ function variantOf(ratio: string | undefined, endpoint: string): Variant {
 function aboutOf(hash: string, ratio: string | undefined): string {
   const traced = ratio === undefined ? '' : `, with \`SERVICE_TRACE_RATIO=${ratio}\`,`;
   return (
-    `The ratios are this checkout${traced} divided by ${hash}, over several starts. A higher ` +
-    'request rate and less CPU are better.'
+    `Each ratio divides the value of this checkout${traced} by the value of ${hash}. Both versions ` +
+    'were started several times. A higher request rate and less CPU are better.'
   );
 }
 

@@ -174,9 +174,9 @@ const circumstances = await describeRun({
 });
 const tables = await measured(wrk, values.quick ? QUICK : FULL);
 const about =
-  'Two services get load from 64 connections. One service also has 1,000 open idle streams of ' +
-  'other accounts; the other service has the streams in the second half of the pairs. Each ratio ' +
-  'divides a run with streams by a run without streams.';
+  'Two services get load from 64 connections. In the first half of the pairs, one service also has ' +
+  '1,000 open idle streams of other accounts. In the second half, the other service has these ' +
+  'streams. Each ratio divides a run with streams by a run without streams.';
 const heading = {
   title: 'Open event streams',
   about,

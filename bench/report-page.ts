@@ -14,8 +14,8 @@ export const AGAINST_PAGE: ReportPage = {
   head: `# Costs of changes and features
 
 Use this page to see the cost of a code change, tracing, open event streams and the TypeScript client. Two variants take
-turns on the same machine. A pair is one run of each variant, in changing order. Cells are quartiles (25, 50, 75 %) of
-the pairs' ratios. ${NOT_MET} explains missed targets.`,
+turns on the same machine. A pair is one run of each variant, in changing order. A cell has three quartiles (25, 50,
+75 %) of the ratios of all pairs. ${NOT_MET} explains missed targets.`,
 };
 
 /** Growth with instances, histories, accounts, engines and file size. */
