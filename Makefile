@@ -1,6 +1,6 @@
 # `make help` lists the targets. Most targets run a script of package.json or a main file.
 .DEFAULT_GOAL := help
-.PHONY: help run agent cluster cluster-status cluster-down cluster-ctl observe observe-down test test-all check bench against scale simulate simulate-model simulate-agent coverage generate format ctl chaos mutation sbom licenses fuzz load tools deploy-test restore-rehearsal reference packages power-loss
+.PHONY: help run agent cluster cluster-status cluster-down cluster-ctl observe observe-down test test-all check bench against scale fidelity simulate simulate-model simulate-agent coverage generate format ctl chaos mutation sbom licenses fuzz load tools deploy-test restore-rehearsal reference packages power-loss
 
 NODE := node_modules/.bin/node
 INSTALLED := node_modules/.package-lock.json
@@ -57,6 +57,9 @@ against: $(INSTALLED) ## Compare this checkout with another commit (10 min): COM
 
 scale: $(INSTALLED) ## Measure many instances, long histories, tails, accounts (an hour): ARGS="--only history"
 	@$(NODE) bench/scale/main.ts $(ARGS)
+
+fidelity: $(INSTALLED) ## Compare dialogues with and without the engine (6 min): ARGS="--model NAME"; scripted models by default
+	@$(NODE) bench/fidelity/main.ts $(ARGS)
 
 load: $(INSTALLED) ## Load the local cluster, or BASE_URL with API_KEY, with k6: PROFILE=smoke; RATE=50 DURATION=2m
 	@exec $(NODE) loadtest/main.ts

@@ -28,6 +28,35 @@ NATS, service and caller share the machine. \`2 × 10,000\` means 2 engines and 
 ${NOT_MET} explains missed targets.`,
 };
 
+/** Effect of the engine on an agent, a section for each run with one or more models. */
+export const FIDELITY_PAGE: ReportPage = {
+  file: 'bench/FIDELITY.md',
+  head: `# Does the engine help an agent?
+
+Use this page to see how a contract in the prompt changes the behavior of a language model. Each dialogue runs in three
+arms with the same user, tools, tool results and seed. The arms differ in the end of the model's instructions:
+
+| Arm | End of the instructions |
+|---|---|
+| without | nothing |
+| engine | the contract of the agent's instance |
+| shuffled | the contract of an instance of another persona, after the same turns |
+
+In all arms, an instance of the persona observes the dialogue, and its contract judges each turn. All arms describe the
+persona to the model. Differences are paired by persona and seed; brackets are 95 % intervals of a bootstrap.
+
+To run a real model:
+
+\`\`\`sh
+OPENAI_API_KEY=… make fidelity ARGS="--model NAME --judge-model OTHER --judge-model THIRD --concurrency 8"
+\`\`\`
+
+\`OPENAI_BASE_URL\` selects another OpenAI-compatible endpoint. By default, the run has 4 personas, 3 kinds of work, 3 seeds,
+3 arms and 120 turns, which are 12,960 calls of the model. \`--personas\`, \`--seeds\` and \`--turns\` change the size. With
+\`--mode refuse\`, forbidden calls do not run. Judges use the published rubrics of PersonaGym (arXiv 2407.18416) and the
+three consistencies of arXiv 2511.00222, which git fetches at pinned commits. Choose judges of two other families.`,
+};
+
 /** Text above the tables of a section. */
 type Heading = {
   readonly title: string;

@@ -57,6 +57,7 @@ export const LATER = [
     name: 'clients',
     files: [
       'clients/typescript/test/package.test.ts',
+      'test/bench/fidelity/quick-run.test.ts',
       'test/clients/generators.test.ts',
       'test/clients/python-documents.test.ts',
       'test/clients/python-package.test.ts',
