@@ -51,10 +51,13 @@ To run a real model:
 OPENAI_API_KEY=… make fidelity ARGS="--model NAME --judge-model OTHER --judge-model THIRD --concurrency 8"
 \`\`\`
 
-\`OPENAI_BASE_URL\` selects another OpenAI-compatible endpoint. By default, the run has 4 personas, 3 kinds of work, 3 seeds,
-3 arms and 120 turns, which are 12,960 calls of the model. \`--personas\`, \`--seeds\` and \`--turns\` change the size. With
-\`--mode refuse\`, forbidden calls do not run. Judges use the published rubrics of PersonaGym (arXiv 2407.18416) and the
-three consistencies of arXiv 2511.00222, which git fetches at pinned commits. Choose judges of two other families.`,
+\`OPENAI_BASE_URL\` selects another OpenAI-compatible endpoint. By default, a run has 4 personas, 3 kinds of work, 3
+seeds, 3 arms and 120 turns. These are 12,960 calls of the model with about 90 million prompt tokens. \`--personas\`,
+\`--seeds\`, \`--repeats\` and \`--turns\` change the size. With \`--mode refuse\`, forbidden calls do not run.
+
+Judges use the published rubrics of PersonaGym (arXiv 2407.18416) and the three consistencies of arXiv 2511.00222. git
+fetches both at pinned commits. Choose two judges of other families than the tested model. The page does not compare
+judges with people: before you rely on a judge, label some of the dialogues in \`.cache/fidelity\`.`,
 };
 
 /** Text above the tables of a section. */
