@@ -58,7 +58,7 @@ against: $(INSTALLED) ## Compare this checkout with another commit (10 min): COM
 scale: $(INSTALLED) ## Measure many instances, long histories, tails, accounts (an hour): ARGS="--only history"
 	@$(NODE) bench/scale/main.ts $(ARGS)
 
-fidelity: $(INSTALLED) ## Compare dialogues with and without the engine (6 min): ARGS="--model NAME"; scripted models by default
+fidelity: $(INSTALLED) ## Compare dialogues with and without the engine (4 min): ARGS="--model NAME"; scripted models by default
 	@$(NODE) bench/fidelity/main.ts $(ARGS)
 
 load: $(INSTALLED) ## Load the local cluster, or BASE_URL with API_KEY, with k6: PROFILE=smoke; RATE=50 DURATION=2m
