@@ -1,4 +1,5 @@
 import type { ChaosResult } from '#test/chaos/chaos-run';
+import { countText } from '#test/chaos/checks/quota';
 import { type LimiterOutage, outageFigures, refusalTimes } from '#test/chaos/faults/limiter-outage';
 import type { Usage } from '#test/chaos/load/account-usage';
 
@@ -22,8 +23,9 @@ export function limiterLines(result: ChaosResult): string[] {
 
 /** Sentences above the table: which calls the table counts. */
 const COUNTED_CALLS =
-  'The table counts calls that started while limiters were down. Calls with an idempotency key are left out, because ' +
-  'clients retry these calls. Own accounts are the accounts of the limiters that were down.';
+  'The next table counts calls from the start of a fault until all edges use the new owners. The table leaves out calls ' +
+  'with an idempotency key, because clients retry these calls. "Own accounts" belong to the stopped limiters, "other ' +
+  'accounts" to running limiters.';
 
 type Calls = ChaosResult['log']['calls'];
 
@@ -31,10 +33,10 @@ function oneGone(calls: Calls, outage: LimiterOutage): string[] {
   const own = outageFigures(calls, outage, 'own');
   const others = outageFigures(calls, outage, 'others');
   return [
-    `${own.refused} of ${own.calls}`,
-    `${Math.round(own.refusedUntilMs)}`,
-    `${Math.round(refusalTimes(calls, outage).longest)}`,
-    `${others.refused} of ${others.calls}`,
+    `${countText(own.refused)} of ${countText(own.calls)}`,
+    countText(own.refusedUntilMs),
+    countText(refusalTimes(calls, outage).longest),
+    `${countText(others.refused)} of ${countText(others.calls)}`,
   ];
 }
 
@@ -43,9 +45,9 @@ function everyoneGone(calls: Calls, outage: LimiterOutage): string[] {
   const meanwhile = outageFigures(calls, { accounts, fromMs, toMs: backMs }, 'own');
   const after = outageFigures(calls, { accounts, fromMs: backMs, toMs }, 'own');
   return [
-    `${meanwhile.refused} of ${meanwhile.calls}`,
-    `${Math.round(after.refusedUntilMs)} after restart`,
-    `${Math.round(refusalTimes(calls, outage).longest)}`,
+    `${countText(meanwhile.refused)} of ${countText(meanwhile.calls)}`,
+    `${countText(after.refusedUntilMs)} after restart`,
+    countText(refusalTimes(calls, outage).longest),
     '-',
   ];
 }
@@ -56,7 +58,7 @@ function everyoneText(calls: Calls, outage: LimiterOutage): string[] {
   if (cyclesMeanwhile === undefined) return [];
   const { p50, p99 } = refusalTimes(calls, outage);
   return [
-    `No limiter ran for ${Math.round(backMs - fromMs)} ms. During this time, engines applied ${cyclesMeanwhile} observations. ` +
+    `For ${countText(backMs - fromMs)} ms, all limiters were down. After the first second of this time, engines applied ${cyclesMeanwhile} observations. ` +
       `Refusals took ${Math.round(p50)} ms (p50) and ${Math.round(p99)} ms (p99).`,
   ];
 }

@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { endLeftovers } from '#deploy/local/processes/leftovers';
 import { stopRecordedServer } from '#deploy/local/servers/server-record';
 import { runChaos } from '#test/chaos/chaos-run';
-import { percent } from '#test/chaos/checks/quota';
+import { countText, percent } from '#test/chaos/checks/quota';
 import { FAULTS } from '#test/chaos/faults/faults';
 import { QUOTA_DEMAND, type QuotaResult, runQuota } from '#test/chaos/load/quota-run';
 import { type Phase, phasesOf } from '#test/chaos/phases';
@@ -21,14 +21,14 @@ function quotaPart(result: QuotaResult): ReportPart {
   const longestMs = Math.max(0, ...again.map(({ startMs, endMs }) => endMs - startMs));
   const blocks = [
     '## Quota while limiters are killed',
-    `${clients} clients together request ${cyclesWanted} cycles from one account: ${cyclesPerSecond} cycles per second, ` +
-      `${cyclesPerCall} cycles per call. The account has a quota of ${quota} cycles. The test killed the limiter that owns ` +
+    `${clients} clients together request ${countText(cyclesWanted)} cycles from one account: ${countText(cyclesPerSecond)} cycles per second, ` +
+      `${cyclesPerCall} cycles per call. The account has a quota of ${countText(quota)} cycles. The test killed the limiter that owns ` +
       `the account ${result.kills} times. The clients must be able to use at least ${percent(shareMin)} of the quota, but never more than the quota.`,
-    `${usage.cycles_used} cycles were charged, ${committed} (${percent(committed / quota)} of the quota) were stored, and ` +
-      `${acknowledged} were acknowledged, ${usedPerSecond(result)} per second. At most ${usage.cycles_lost} cycles were lost in crashes and ${usage.cycles_expired} in ` +
-      `expired reservations. ${result.refusedClients} of ${clients} clients were refused because the quota was used up. ` +
-      `${check.calls.unknown} calls have an unknown outcome. ${again.length} calls were refused because no limiter was ` +
-      `available, and were retried for at most ${(longestMs / 1_000).toFixed(1)} s.`,
+    `The limiters charged ${countText(usage.cycles_used)} cycles. The engines stored ${countText(committed)} cycles (${percent(committed / quota)} of the quota) and ` +
+      `acknowledged ${countText(acknowledged)} cycles, ${countText(usedPerSecond(result))} per second. At most ${countText(usage.cycles_lost)} charged cycles were lost in crashes, ` +
+      `and ${countText(usage.cycles_expired)} in expired reservations. ${result.refusedClients} of ${clients} clients were refused because the quota was used up. ` +
+      `${countText(check.calls.unknown)} calls have an unknown outcome. ${countText(again.length)} calls were first refused because no limiter was ` +
+      `available. The clients retried these calls for at most ${(longestMs / 1_000).toFixed(1)} s.`,
   ];
   return { name: 'quota', findings: check.findings, text: `${blocks.join('\n\n')}\n` };
 }

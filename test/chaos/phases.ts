@@ -1,7 +1,6 @@
 import { LIMITER_TIMEOUT_MS } from '#grpc/call-bounds';
 import type { Fault } from '#test/chaos/faults/fault';
 import { FAULTS } from '#test/chaos/faults/faults';
-import { ONE_AWAY_SHARE_MAX } from '#test/chaos/faults/three-node-faults';
 
 /** One cluster of a chaos test, and its faults. */
 export type Phase = {
@@ -32,7 +31,7 @@ const STRICT = {
   run: 'limiter timeout 100 ms',
   title: 'One Cassandra node, limiter timeout of 100 ms',
   about:
-    'Edges wait up to 100 ms for an answer of a limiter, as in production, and then refuse the call. Starts of processes ' +
+    'Edges wait up to 100 ms for an answer of a limiter, as in production, and then refuse the call. Starting processes ' +
     'also cause refusals, because they take CPU time from the limiters.',
   limiterTimeoutMs: LIMITER_TIMEOUT_MS,
 };
@@ -42,8 +41,8 @@ const REPLICATED = {
   run: 'three Cassandra nodes',
   title: 'Three Cassandra nodes',
   about:
-    'Each node stores all data (`make cluster CASSANDRA=3`), and two nodes are a majority. If one node is down, at ' +
-    `most ${100 * ONE_AWAY_SHARE_MAX} % of the calls may fail. If two nodes are down, the service must not acknowledge changes.`,
+    'Each node stores all data (`make cluster CASSANDRA=3`). Two nodes are a majority. If two nodes are down, the service ' +
+    'must not acknowledge changes.',
   cassandraNodes: 3,
 } as const;
 

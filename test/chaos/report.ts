@@ -3,9 +3,10 @@ import { wrapped } from '#deploy/documents/wrapped-text';
 import { checkoutCommit } from '#deploy/local/checkout-commit';
 import type { ChaosResult } from '#test/chaos/chaos-run';
 import type { Findings } from '#test/chaos/checks/findings';
-import { percent } from '#test/chaos/checks/quota';
+import { countText, percent } from '#test/chaos/checks/quota';
 import type { Fault } from '#test/chaos/faults/fault';
 import { storeOutageLines } from '#test/chaos/faults/store-outage';
+import { ONE_AWAY_SHARE_MAX } from '#test/chaos/faults/three-node-faults';
 import { chargesOf, limiterLines } from '#test/chaos/limiter-report';
 import type { Call } from '#test/chaos/load/call-log';
 import type { Phase } from '#test/chaos/phases';
@@ -35,13 +36,18 @@ const RUN_ROWS = [
   ...['Duration, s', 'Calls sent (not sent)', 'Acknowledged', 'Throttled', 'Refused'],
   'Unknown outcome',
   ...[
-    'Cycles committed',
+    'Cycles stored',
     'Cycles charged',
     'Cycles lost in crashes (upper bound)',
     'Cycles in expired reservations (upper bound)',
   ],
   'Load average (5 min)',
 ] as const;
+
+/** Reading aid above the summary table. */
+const RUN_NOTE =
+  'Each column is one cluster. Throttled and refused calls changed nothing. A call with an unknown outcome may be stored ' +
+  'once. The two upper bounds count charged cycles that no call used.';
 
 /** Load parameters in the head of the report. */
 type Load = { readonly callsPerSecond: number; readonly warmS: number };
@@ -55,13 +61,17 @@ export function headText({ callsPerSecond, warmS }: Load): string {
   const machine = `${cpus().length} × ${cpu?.model ?? '?'}, ${Math.round(totalmem() / 2 ** 30)} GiB`;
   return `# Chaos test
 
-See how many calls fail, and for how long, when parts of a cluster fail under load. \`make chaos\` runs 2 edges, 2
-limiters, 3 engines, NATS and Cassandra on one machine with the default \`SERVICE_NODE_DIRECT=true\`. After the load, the
-test checks the stores and the calls:
+This page shows how many calls fail, and for how long, when parts of a cluster fail under load. \`make chaos\` repeats the
+test. Two edges, two limiters, three engines, NATS and Cassandra run on one machine, with the default
+\`SERVICE_NODE_DIRECT=true\`. The [glossary](glossary.md) defines cycle, reservation and shard.
 
-- The stores contain every acknowledged call once, with the state of the answer.
-- Every account is charged for its committed cycles. Only crashes and expired reservations may cause further charges.
-- For each fault, the share of failed calls is at most the limit of the fault.
+A call fails if the caller gets a 5xx or no answer. After the load, the test checks the stores and the calls:
+
+- The stores contain every acknowledged call once, with the state in its answer.
+- Every account is charged for its stored cycles. An account may be charged for more cycles only after a limiter crash or
+  an expired reservation.
+- In the rolling restart with the delays of the Kubernetes manifests, no call may fail. If one of three Cassandra nodes is
+  down, at most ${100 * ONE_AWAY_SHARE_MAX} % of the calls may fail. Other faults have no limit.
 
 | | |
 |---|---|
@@ -78,9 +88,9 @@ export function reportText(head: string, parts: readonly ReportPart[]): string {
     head,
     ...runTable(parts),
     findingLines(parts),
-    'The load starts each call at a planned time, the due time. The fault tables count calls that are due between the ' +
-      `start of a fault and ${AFTERMATH_MS / 1_000} s after the end of the fault. The latency (p99) of a call includes its ` +
-      'retries.',
+    'The load starts each call at a planned time, the due time. A fault table counts the calls that are due from the start ' +
+      `of a fault until ${AFTERMATH_MS / 1_000} s after its end. The p99 covers acknowledged calls, from due time to answer, ` +
+      'with all retries.',
     ...parts.map(({ text }) => text),
   ];
   return `${blocks.map((block) => wrapped(block.trim())).join('\n\n')}\n`;
@@ -94,7 +104,7 @@ function runTable(parts: readonly ReportPart[]): string[] {
     line([row, ...runs.map(({ cells }) => cells?.[index] ?? '')]),
   );
   const head = line(['Run', ...runs.map(({ name }) => name)]);
-  return [[head, `|---|${'---:|'.repeat(runs.length)}`, ...rows].join('\n')];
+  return [RUN_NOTE, [head, `|---|${'---:|'.repeat(runs.length)}`, ...rows].join('\n')];
 }
 
 function findingLines(parts: readonly ReportPart[]): string {
@@ -134,9 +144,9 @@ function runCells(result: ChaosResult): string[] {
   const { committed, charged, lost, expired } = chargesOf(result);
   return [
     `${Math.round((toMs - fromMs) / 1_000)}`,
-    `${log.calls.length} (${unsent})`,
-    `${acknowledged + superseded}`,
-    ...[throttled, refused, unknown, committed, charged, lost, expired].map(String),
+    `${countText(log.calls.length)} (${countText(unsent)})`,
+    countText(acknowledged + superseded),
+    ...[throttled, refused, unknown, committed, charged, lost, expired].map(countText),
     `${loadavg()[1]?.toFixed(1)}`,
   ];
 }
@@ -157,7 +167,7 @@ function faultTable({ log, disturbances }: ChaosResult, faults: readonly Fault[]
 
 function failedShare(calls: readonly Call[]): string {
   const failed = calls.filter(isError).length;
-  return failed === 0 ? '0' : `${failed} (${percent(errorShareOf(calls))})`;
+  return failed === 0 ? '0' : `${countText(failed)} (${percent(errorShareOf(calls))})`;
 }
 
 /** Answers to failed calls, time of the last failure, and time until all shards were served. */
@@ -197,7 +207,7 @@ function answersOf(calls: readonly Call[]): string[] {
   );
   return [...errors]
     .toSorted(([, left], [, right]) => right.length - left.length)
-    .map(([answer, { length }]) => `\`${answer}\` (${length})`);
+    .map(([answer, { length }]) => `${countText(length)} × \`${answer}\``);
 }
 
 function milliseconds(ms: number): string {

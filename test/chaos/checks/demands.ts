@@ -1,5 +1,5 @@
 import type { Findings } from '#test/chaos/checks/findings';
-import { percent } from '#test/chaos/checks/quota';
+import { countText, percent } from '#test/chaos/checks/quota';
 import type { Fault } from '#test/chaos/faults/fault';
 import { checkStoreOutage, type StoreOutage } from '#test/chaos/faults/store-outage';
 import type { Call } from '#test/chaos/load/call-log';
@@ -23,8 +23,11 @@ export function checkDemands(
     const { calls } = timeOf(name, disturbances, log.calls) ?? { calls: [] };
     const share = errorShareOf(calls);
     if (share <= errorShareMax) continue;
-    const failed = `${calls.filter(isError).length} of ${calls.length} calls failed`;
-    findings.add(`${name}: ${failed} (${percent(share)}); the limit is ${percent(errorShareMax)}`);
+    const failed = countText(calls.filter(isError).length);
+    const most = errorShareMax === 0 ? 'no call' : `at most ${percent(errorShareMax)}`;
+    findings.add(
+      `${name}: ${failed} of ${countText(calls.length)} calls failed (${percent(share)}); ${most} may fail`,
+    );
   }
   for (const outage of storeOutages) checkStoreOutage(log.calls, outage, findings);
 }

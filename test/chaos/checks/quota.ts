@@ -50,7 +50,12 @@ export function checkQuota(
   }
 }
 
-/** Formats a share as a percentage. */
+/** Formats a share as a percentage. A tiny share has a third decimal, so that it is not 0. */
 export function percent(share: number): string {
-  return `${(100 * share).toFixed(2)} %`;
+  return `${(100 * share).toFixed(share > 0 && share < 0.000_05 ? 3 : 2)} %`;
+}
+
+/** Formats a count with separated thousands. */
+export function countText(count: number): string {
+  return Math.round(count).toLocaleString('en');
 }

@@ -100,7 +100,7 @@ one('is no finding at the limit; calls before the fault are not counted', () => 
 
 one('is a finding above the limit', () => {
   assert.equal(findingsAfter(6), [
-    'kill-store-node: 6 of 1000 calls failed (0.60 %); the limit is 0.50 %',
+    'kill-store-node: 6 of 1,000 calls failed (0.60 %); at most 0.50 % may fail',
   ]);
 });
 

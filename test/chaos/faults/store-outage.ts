@@ -1,4 +1,5 @@
 import type { Findings } from '#test/chaos/checks/findings';
+import { countText } from '#test/chaos/checks/quota';
 import { type Call, hasHappened, isWrite } from '#test/chaos/load/call-log';
 import { isError } from '#test/chaos/timeline';
 
@@ -42,6 +43,11 @@ export function checkStoreOutage(
   }
 }
 
+/** Sentences above the table: which calls the table counts, and which calls may succeed. */
+const COUNTED_CALLS =
+  'The next table counts calls that started and ended while two nodes were down. An engine may answer reads from memory ' +
+  `until ${READ_LEASE_MS / 1_000} s after the start of its last successful write (the read lease).`;
+
 /** Markdown blocks about answers during store outages; empty without an outage. */
 export function storeOutageLines(
   calls: readonly Call[],
@@ -54,12 +60,13 @@ export function storeOutageLines(
     const failed = meanwhile.filter(isError).length;
     const answers = meanwhile.length - failed - changes;
     const seconds = ((outage.toMs - outage.fromMs) / 1_000).toFixed(1);
-    return `| ${[seconds, meanwhile.length, changes, answers, failed].join(' | ')} |`;
+    const counts = [meanwhile.length, changes, answers, failed].map(countText);
+    return `| ${[seconds, ...counts].join(' | ')} |`;
   });
   const table = [
     '| Two nodes down, s | Calls | Acknowledged changes | Answers from memory (read lease) | Failed calls |',
     '|---:|---:|---:|---:|---:|',
     ...rows,
   ].join('\n');
-  return ['Calls that started and ended while two nodes were down:', table];
+  return [COUNTED_CALLS, table];
 }
