@@ -32,7 +32,8 @@ export function reportText(result: PowerLossResult, seconds: number): string {
   const lines = [
     '# Power-loss test of one file',
     '',
-    'Check whether a service on an SQLite file (`SERVICE_STORAGE=sqlite`) loses data after `kill -9` or power loss.',
+    'This page shows whether a service on a SQLite file (`SERVICE_STORAGE=sqlite`) loses acknowledged data. `make power-loss`',
+    'repeats the test.',
     '',
     '| | |',
     '|---|---|',
@@ -42,13 +43,13 @@ export function reportText(result: PowerLossResult, seconds: number): string {
     `| Duration | ${Math.round(seconds / 60)} min |`,
     '',
     findings.length === 0
-      ? '**No findings.** Every acknowledged call is stored once, with the answered state. Replaying each history gives the\nstored head, and no account exceeds its plan.'
+      ? '**No findings.** The file contains each acknowledged call once, with the state in its answer. A replay of each history\ngives the stored state. No account exceeds its plan.'
       : `**Findings: ${findings.length}**, listed below.`,
     '',
     '## Power loss',
     '',
-    'The test records the disk writes of a service under load. Each image is a possible disk content after a power loss:',
-    'all synced writes, and a random part of the later writes.',
+    'The test records the disk writes of a service under load. Each image is a possible disk content after a power loss: all',
+    'synced writes, and a random part of the other writes. A head is the stored row with the state of an instance.',
     '',
     '| Added sync delay | Calls | Images | Observations in all images | Heads recomputed from history | Findings |',
     '|---:|---:|---:|---:|---:|---:|',
@@ -59,8 +60,10 @@ export function reportText(result: PowerLossResult, seconds: number): string {
     '',
     '## kill -9',
     '',
-    'The test checks a copy of the file after each kill, and the file at the end. Calls are not acknowledged while the',
-    'process is down or starting, or when the quota of the account is used up.',
+    'The test checks a copy of the file after each kill, and the file at the end. While the process is down or starts, the',
+    'service acknowledges no call. After an account has used its quota, the service refuses its observations. Acknowledged',
+    'calls and observations differ: creates, renames, resets, deletes and reads have no observation, batches have several,',
+    'and a delete removes the observations of its instance.',
     '',
     '| Kills (during a start) | Calls | Acknowledged calls | Observations at the end | Heads recomputed from history | Findings |',
     '|---:|---:|---:|---:|---:|---:|',
@@ -70,8 +73,7 @@ export function reportText(result: PowerLossResult, seconds: number): string {
       return `| ${file.kills} (${file.inStart}) | ${all} | ${calls.acknowledged} | ${observations} | ${file.verified} | ${file.findings.length + last.count} |`;
     }),
     '',
-    `The service was ready ${Math.round(readyMs.at(readyMs.length >> 1) ?? 0)} ms (p50) after a restart, at most ${Math.round(readyMs.at(-1) ?? 0)} ms, while load and checks used the same machine`,
-    `(${readyMs.length} starts).`,
+    `In ${readyMs.length} restarts, the service was ready after ${Math.round(readyMs.at(readyMs.length >> 1) ?? 0)} ms (p50), at most ${Math.round(readyMs.at(-1) ?? 0)} ms. Load and checks used the same machine.`,
     ...(findings.length === 0 ? [] : ['', '### Findings', '']),
     ...findings.slice(0, LISTED_MAX).map((line) => `- ${line}`),
   ];
