@@ -156,10 +156,12 @@ function variantOf(ratio: string | undefined, endpoint: string): Variant {
 
 /** Introduction of the report: which two versions the ratios compare. */
 function aboutOf(hash: string, ratio: string | undefined): string {
-  const traced = ratio === undefined ? '' : `, with \`SERVICE_TRACE_RATIO=${ratio}\`,`;
+  const [traced, untraced] =
+    ratio === undefined ? ['', ''] : [` with \`SERVICE_TRACE_RATIO=${ratio}\``, ' without tracing'];
   return (
-    `Each ratio divides the value of this checkout${traced} by the value of ${hash}. Both versions ` +
-    'were started several times. A higher request rate and less CPU are better.'
+    `A ratio is the value of the measured commit${traced}, divided by the value of commit ${hash}` +
+    `${untraced}. Both versions were started several times. A higher ratio of requests/s is better, ` +
+    'and a lower ratio of CPU.'
   );
 }
 

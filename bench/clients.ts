@@ -188,8 +188,10 @@ const circumstances = await describeRun({
 });
 const tables = await measured(values.quick ? QUICK : FULL);
 const about =
-  `A process has ${CALLS_IN_FLIGHT} calls to a standalone service in flight. Each ratio compares ` +
-  'a call through the client with a bare `fetch` that has the same key, body and parsing.';
+  `A process keeps ${CALLS_IN_FLIGHT} calls to a standalone service in flight. A ratio is the value ` +
+  'of calls through the client, divided by the value of bare `fetch` calls with the same key, body ' +
+  "and parsing. The last table divides observations through the client's buffer by observations in " +
+  'single calls.';
 const heading = {
   title: 'TypeScript client',
   about,

@@ -174,9 +174,10 @@ const circumstances = await describeRun({
 });
 const tables = await measured(wrk, values.quick ? QUICK : FULL);
 const about =
-  'Two services get load from 64 connections. In the first half of the pairs, one service also has ' +
-  '1,000 open idle streams of other accounts. In the second half, the other service has these ' +
-  'streams. Each ratio divides a run with streams by a run without streams.';
+  'Two services take turns under load from 64 connections. In the first half of the pairs, the ' +
+  'first service also has 1,000 open idle streams of other accounts. In the second half, the second ' +
+  'service has these streams. A ratio is the value with streams divided by the value without ' +
+  'streams.';
 const heading = {
   title: 'Open event streams',
   about,

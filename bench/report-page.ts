@@ -1,5 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { runFacts } from '#bench/report-table';
+import { wrapped } from '#deploy/documents/wrapped-text';
 
 /** A page with several measurements, a section each. */
 type ReportPage = { readonly file: string; readonly head: string };
@@ -14,8 +15,9 @@ export const AGAINST_PAGE: ReportPage = {
   head: `# Costs of changes and features
 
 Use this page to see the cost of a code change, tracing, open event streams and the TypeScript client. Two variants take
-turns on the same machine. A pair is one run of each variant, in changing order. A cell has three quartiles (25, 50,
-75 %) of the ratios of all pairs. ${NOT_MET} explains missed targets.`,
+turns on the same machine. A pair is one run of each variant, in changing order, and gives one ratio. A cell has the
+quartiles of the ratios: 25 %, 50 % (the median) and 75 %. The last column compares the median with a target.
+${NOT_MET} explains missed targets.`,
 };
 
 /** Growth with instances, histories, accounts, engines and file size. */
@@ -23,8 +25,12 @@ export const SCALE_PAGE: ReportPage = {
   file: 'bench/SCALE.md',
   head: `# Scale measurements
 
-Use this page to see how time and memory grow with instances, histories, accounts, engines and file size. Cassandra,
-NATS, service and caller share the machine. \`2 × 10,000\` means 2 engines and 10,000 instances.
+Use this page to see how time and memory grow with instances, histories, accounts, engines and file size. The line above
+a table names the measured part, and date, commit, machine, Node.js and duration of the run. To repeat a part, run
+\`make scale ARGS="--only history"\` with the name of the part. Cassandra, NATS, service and caller share the machine.
+
+p50 and p99 are the values that 50 % and 99 % of the calls did not exceed. Live memory is what garbage collection keeps;
+resident memory is what the process occupies. The [glossary](../docs/glossary.md) defines journal, checkpoint and tail.
 ${NOT_MET} explains missed targets.`,
 };
 
@@ -85,7 +91,7 @@ export async function keepSection({ file, head }: ReportPage, section: string): 
   const index = sections.findIndex((other) => headingOf(other) === headingOf(section));
   if (index < 0) sections.push(section);
   else sections[index] = section;
-  const parts = [head, ...sections].map((part) => part.trim());
+  const parts = [head, ...sections].map((part) => wrapped(part.trim()));
   await writeFile(file, `${parts.join('\n\n')}\n`);
 }
 

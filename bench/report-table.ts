@@ -26,13 +26,13 @@ export function targetTable(rows: readonly TargetRow[]): string {
   return tableOf(['', 'target', 'reached'], cells);
 }
 
-/** A paragraph with the command and circumstances of a run. */
+/** A table with the command and circumstances of a run. */
 export function runFacts(
   command: string,
   circumstances: readonly { readonly name: string; readonly value: string }[],
 ): string {
-  const facts = circumstances.map(({ name, value }) => `${name}: ${value}`);
-  return [`Command: \`${command}\``, ...facts].join('; ');
+  const facts = circumstances.map(({ name, value }) => [name, value]);
+  return tableOf(['', ''], [['Command', `\`${command}\``], ...facts]);
 }
 
 /** Table text for a met or missed target. */

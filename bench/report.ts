@@ -11,8 +11,10 @@ import type { ColdStart } from '#bench/measures/cold-start';
 import type { Circumstance } from '#bench/measures/machine';
 import type { MemoryResult } from '#bench/measures/memory';
 import { BYTES_PER_MIB, numberText, spreadOf, spreadText } from '#bench/measures/statistics';
+import { LABELS, TITLES } from '#bench/processes/servers';
 import { runFacts, type TargetRow, tableOf, targetTable } from '#bench/report-table';
 import { COLD_START_MS_MAX, INSTANCE_BYTES_MAX, ratiosOf } from '#bench/targets';
+import { wrapped } from '#deploy/documents/wrapped-text';
 
 /** Results of a run; skipped parts are empty. */
 export type Findings = {
@@ -51,7 +53,7 @@ export function reportOf(findings: Findings): string {
     memoryOf(findings.memory),
     journalOf(findings.journal),
   ];
-  return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
+  return `${wrapped(parts.filter((part) => part !== '').join('\n\n'))}\n`;
 }
 
 function headOf(findings: Findings): string {
@@ -62,16 +64,38 @@ function headOf(findings: Findings): string {
     ...(answerBytes === undefined ? [] : [answer]),
     { name: 'Duration', value: `${numberText(seconds, 0)} s` },
   ]);
-  return [`# ${titleOf(findings)}`, READING, facts].join('\n\n');
+  return [`# ${titleOf(findings)}`, readingOf(findings), facts].join('\n\n');
 }
 
-const READING = [
-  'This page compares the service with reference servers. The service includes authentication, limiter, metrics and model.',
-  'Servers have short names such as (d); the first row of a server gives its full name. `s / c` is the throughput of server',
-  '(s) divided by the throughput of server (c) in the same round. A cell is the median of alternating rounds, followed by',
-  '(smallest..largest). The load generator and the servers share the machine.',
-  '[docs/scale.md](../docs/scale.md#targets-not-met) explains missed targets.',
-].join('\n');
+/** Labels named in the introduction at most; tables name further servers. */
+const INTRODUCED_MAX = 4;
+
+/** How to read the tables: names of the servers, ratios, and what a cell contains. */
+function readingOf({ rounds, durable }: Findings): string {
+  const all = [...rounds, ...durable.flatMap((comparison) => comparison.rounds)];
+  const measured = new Set(
+    (rounds.length > 0 ? rounds : all).flatMap(({ results }) => [...results.keys()]),
+  );
+  const labels = LABELS.filter((label) => measured.has(label));
+  const names = labels.map((label) => `(${label}) ${TITLES[label]}`).join('; ');
+  const reference = labels.includes('c') ? 'c' : 'pg';
+  const own = labels.find((label) => !['a', 'c'].includes(label)) ?? 's';
+  const counts = Map.groupBy(all, ({ connections }) => connections).values();
+  const isRepeated = durable.length > 1 || [...counts].some(({ length }) => length > 1);
+  return [
+    'This page compares the service with reference servers. The service includes authentication, limiter, metrics and model.',
+    labels.length > 0 && labels.length <= INTRODUCED_MAX
+      ? `The servers are ${names}.`
+      : 'Servers have short names such as (d). The first row of a server gives its full name.',
+    `\`${own} / ${reference}\` is the throughput of (${own}) divided by the throughput of (${reference}) in the same round.`,
+    isRepeated
+      ? 'A cell is the median of all rounds, followed by (smallest..largest).'
+      : 'This run had one round, so each cell is one value.',
+    'p50 and p99 are latencies: 50 % and 99 % of the requests were at most this slow.',
+    'The load generator (wrk) and the servers share the machine.',
+    '[docs/scale.md](../docs/scale.md#targets-not-met) explains missed targets.',
+  ].join(' ');
+}
 
 /** Title of the report. If only durable servers ran, the title names their store. */
 function titleOf({ rounds, durable }: Findings): string {
@@ -81,6 +105,8 @@ function titleOf({ rounds, durable }: Findings): string {
   const isOnFile = labels.has('e') && !labels.has('d') && !labels.has('d50');
   return isOnFile ? 'Benchmark of one SQLite file' : 'Benchmark of durable storage';
 }
+
+const LIMITER_ROWS = 'The section [Limiter](#limiter) explains the rows with l, r and redis.';
 
 function targetsOf({ rounds, durable, limiter, coldStarts, memory, journal }: Findings): string {
   const rows: TargetRow[] = ratiosOf(rounds).map(({ label, connections, least, reached }) => ({
@@ -121,7 +147,8 @@ function targetsOf({ rounds, durable, limiter, coldStarts, memory, journal }: Fi
     });
   }
   if (rows.length === 0) return '';
-  return `## Targets\n\n${targetTable(rows)}`;
+  const note = limiter === undefined ? '' : `${LIMITER_ROWS}\n\n`;
+  return `## Targets\n\n${note}${targetTable(rows)}`;
 }
 
 function openOf(open: readonly OpenRow[]): string {
@@ -135,8 +162,9 @@ function openOf(open: readonly OpenRow[]): string {
     return [`(${label})`, numberText(requestsPerS, 0), ...figures, `${attempts}`];
   });
   const note =
-    'k6 starts requests at a fixed rate. Latencies include the time of k6 on the same cores. A run ' +
-    'with a dropped or wrong request is void. A void run is repeated once.';
+    'k6 starts requests at a fixed rate, and waits for no answer. Latencies include the time that ' +
+    'k6 needs on the same cores. A run with a dropped or wrong request is void. A void run is ' +
+    'repeated once.';
   const table = tableOf(['', 'requests/s', 'p50 ms', 'p99 ms', 'longest ms', 'attempts'], rows);
   return `## Open model\n\n${note}\n\n${table}`;
 }
@@ -145,10 +173,10 @@ function journalOf(journal: JournalAppends | undefined): string {
   if (journal === undefined) return '';
   const { droppedSlots, freshP50Ms, agedP50Ms, filledS } = journal;
   const sentence =
-    `Append p50: ${numberText(freshP50Ms, 2)} ms for a fresh journal, ` +
-    `${numberText(agedP50Ms, 2)} ms for an aged journal. The aged journal was filled in ` +
-    `${numberText(filledS, 0)} s, has ${numberText(droppedSlots, 0)} truncated slots, and is ` +
-    'flushed to disk.';
+    `An append to a fresh journal took ${numberText(freshP50Ms, 2)} ms (p50), and an append to an ` +
+    `aged journal ${numberText(agedP50Ms, 2)} ms. The aged journal has ` +
+    `${numberText(droppedSlots, 0)} truncated slots and is flushed to disk. The benchmark filled ` +
+    `the aged journal in ${numberText(filledS, 0)} s.`;
   return `## Journal\n\n${sentence}`;
 }
 
@@ -164,11 +192,11 @@ function memoryOf(memory: MemoryResult | undefined): string {
   const last = memory.stages[3];
   const residentBytes = (last?.residentBytes ?? 0) - (first?.residentBytes ?? 0);
   const sentence =
-    `${numberText(memory.instances, 0)} instances were added to a warm standalone process; ` +
-    `${numberText(memory.active, 0)} were active at the end. An idle active instance takes ` +
-    `${numberText(memory.bytesPerInstance, 0)} live bytes without its history row, and ` +
-    `${numberText(residentBytes / memory.instances, 0)} resident bytes with the row. Each cycle ` +
-    `adds ${numberText(memory.bytesPerRow, 0)} bytes.`;
+    `The benchmark added ${numberText(memory.instances, 0)} instances to a warm standalone process. ` +
+    `At the end, ${numberText(memory.active, 0)} instances were active (in memory). An idle active ` +
+    `instance takes ${numberText(memory.bytesPerInstance, 0)} live bytes without its history row, ` +
+    `and ${numberText(residentBytes / memory.instances, 0)} resident bytes with the row. Each ` +
+    `further cycle adds ${numberText(memory.bytesPerRow, 0)} bytes.`;
   const head = ['', 'resident MiB', 'resident MiB after collection', 'live MiB (heap, buffers)'];
   return `## Memory\n\n${sentence}\n\n${tableOf(head, rows)}`;
 }

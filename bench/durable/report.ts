@@ -34,11 +34,11 @@ function noteOf(findings: readonly DurableFindings[], checkpointS: number): stri
   ];
   return [
     '## Durable comparison',
-    `${comparisons.join(' Then ')} All stores sync before they answer: ${settings.join(', ')}. ` +
+    `${comparisons.join(' Then ')} All stores sync to disk before they answer: ${settings.join(', ')}. ` +
       `The load observes all instances in turn. ${isBesidePostgres ? POSTGRES_NOTE : ''}` +
-      'A checkpoint follows its observation within 2 min. Therefore the service gets load for ' +
-      `${checkpointS} s before each measurement, and writes its last checkpoint before the next ` +
-      'server gets load.',
+      'The service stores the state of instances in checkpoints, up to 2 min after an observation. ' +
+      `Each measurement begins after ${checkpointS} s of load, when checkpoints run steadily. The ` +
+      'next server gets load after the last checkpoint.',
   ].join('\n\n');
 }
 
@@ -48,11 +48,14 @@ const POSTGRES_NOTE =
   '(pg) and (cas) run the same model, check the API key and answer the same bytes, but have no ' +
   'limiter. ';
 
+const CASSANDRA_DISK = 'Sizes are table files after flush and compaction, without the commit log.';
+
+const SQLITE_DISK = 'Sizes are pages of tables and indexes.';
+
 const DISK_NOTE =
-  'Size of the table files after flush and compaction, without the commit log, divided by the ' +
-  'number of observations. For SQLite, the size of the pages of tables and indexes. `heads` ' +
-  'contains the newest history rows. The size of `answers` is divided by the number of calls with ' +
-  'a key.';
+  'Each size is divided by the number of observations. `heads` contains the newest history rows. ' +
+  '"With a key" is the number of calls with an `Idempotency-Key`. The size of `answers` is divided ' +
+  'by this number.';
 
 function roundsOf(
   { instanceCount, rounds }: DurableFindings,
@@ -87,5 +90,7 @@ function diskOf(findings: readonly DurableFindings[]): string {
     ...['', 'observations', 'bytes each', ...TABLES.map((table) => `\`${table}\``), 'others'],
     ...['with a key', '`answers`, bytes each'],
   ];
-  return ['## Bytes on disk per observation', DISK_NOTE, tableOf(head, rows)].join('\n\n');
+  const isOnFile = disk.every(({ labels }) => labels.includes('e') || labels.includes('ke'));
+  const note = `${isOnFile ? SQLITE_DISK : CASSANDRA_DISK} ${DISK_NOTE}`;
+  return ['## Bytes on disk per observation', note, tableOf(head, rows)].join('\n\n');
 }

@@ -19,12 +19,13 @@ const RATIO_MIN = 1.5;
 const P99_MS_MAX = 5;
 
 const NOTE =
-  'A durable limiter process owns every shard, on Cassandra and NATS. Two caller processes ' +
-  'request decisions for 1,000 accounts in turn. A decision is an `Admit`. Like edges, callers ' +
-  'of (l) also send a `Settle` and do not wait for the answer. All sides batch the messages of ' +
-  'an event-loop turn into one write. Redis syncs its append-only file every second; the limiter ' +
-  'grants only durable allowance. In the open model, latency counts from the due time and ' +
-  "includes the caller's timer (1 ms).";
+  'One limiter process serves all accounts, with Cassandra and NATS. Two caller processes request ' +
+  'decisions for 1,000 accounts in turn. A decision is the answer to an `Admit` message: whether a ' +
+  'call may start. Like edges, callers of (l) also send a `Settle` message after the call, and do ' +
+  'not wait for its answer. All sides write the messages of one event-loop turn together. Redis ' +
+  'syncs its append-only file every second. The limiter admits a call only if Cassandra already ' +
+  'stores the allowance for the call. "64 in flight" means 64 decisions at the same time. In the ' +
+  "open model, latency begins at the due time and includes the caller's timer (1 ms).";
 
 /** Limiter targets and results; empty without findings. */
 export function limiterTargets(findings: LimiterFindings | undefined): TargetRow[] {
@@ -49,7 +50,9 @@ export function limiterReport(findings: LimiterFindings | undefined): string {
     `## Limiter\n\n${NOTE}`,
     ...(isCompared ? [] : [missing]),
     ...loadsOf(rows).map((load) => loadTable(rows, load)),
-    ...(problems.length === 0 ? [] : [`Void:\n\n${problems.join('\n')}`]),
+    ...(problems.length === 0
+      ? []
+      : [`These rounds are void and do not count:\n\n${problems.join('\n')}`]),
   ].join('\n\n');
 }
 

@@ -21,7 +21,8 @@ export function oneFileReport(
   const about =
     `A process serves a SQLite file with ${numberText(sizes.instances, 0)} instances in one ` +
     `account and ${numberText(observations, 0)} observations. 90 % of the instances have 4 ` +
-    'observations, 9 % have 40, 1 % has 280. The storage ports wrote this data, as checkpoints do.';
+    'observations, 9 % have 40, 1 % has 280. The benchmark wrote this data like checkpoints of the ' +
+    'service.';
   const heading = { title: 'One large file', about, command, circumstances };
   const tables = [
     targetTable([...ofStarts(found), ...ofPages(found), ...ofBytes(found), ...ofMemory(found)]),
@@ -115,7 +116,7 @@ function tablesOf({ bytesByTable, sizes, observations }: OneFileFindings): strin
       numberText(bytes / observations, 1),
     ]);
   const note =
-    'Each table with its indexes, after the load and a clean stop. `heads` holds the newest ' +
+    'Sizes include indexes, and were read after the load and a clean stop. `heads` has the newest ' +
     'history rows.';
   const head = ['', 'size', 'bytes per instance', 'bytes per observation'];
   return `### Tables\n\n${note}\n\n${tableOf(head, rows)}`;

@@ -42,6 +42,10 @@ const QUICK = { limit: 2_000, made: 50, warmUpS: 2, calmS: 3, hostileS: 5 };
 export const limit: ScalePart = {
   name: 'limit',
   title: 'A hostile account at its limit of 100,000 instances',
+  about:
+    'Callers of the hostile account list, create and delete instances as fast as possible. Other ' +
+    'accounts send observations to the same engine at a steady rate. The listing is the list of all ' +
+    'instances of the account in memory.',
   async measure({ isQuick, print }) {
     const sizes = isQuick ? QUICK : FULL;
     await using engine = await startInspectedEngine(print);

@@ -46,8 +46,9 @@ export const growth: ScalePart = {
   name: 'growth',
   title: 'Cost of an observation: 1 to 3 engines, 100 to 1,000,000 instances',
   about:
-    'CPU is in µs per observation. The table omits the CPU of NATS. `active` is the number of ' +
-    'instances in memory. In rows "not in memory", each observation first activates its instance.',
+    '`2 × 10,000` means 2 engines and 10,000 instances. CPU is in µs per observation, without NATS. ' +
+    '`active` is the number of instances in memory. In rows "not in memory", each observation first ' +
+    'loads its instance from Cassandra. A group is one append to the journal.',
   columns: COLUMNS,
   async measure({ isQuick, print }) {
     const folder = temporaryFolder();

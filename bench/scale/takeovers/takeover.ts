@@ -66,7 +66,8 @@ type Scene = {
 export const takeover: ScalePart = {
   name: 'takeover',
   title: 'Takeover from a killed engine, one of three',
-  about: 'The tail consists of the records without a checkpoint. Times begin with the kill.',
+  about:
+    'The tail consists of the journal records without a checkpoint. Times begin with the kill.',
   columns: TAILS.map(({ records }) => `tail of ${records.toLocaleString('en')}`),
   async measure({ isQuick, print }) {
     const folder = temporaryFolder();
