@@ -20,29 +20,28 @@ const RULES: Readonly<Record<string, (value: string, metric: string) => boolean>
   db_operation_name: (value) => /^[a-z]+(_[a-z]+)*$/.test(value),
 };
 
-/** Matches the metric to which a part of a row is limited. */
-const OF_METRIC = /\bfor `(\w+_\w+)`/;
+/** A row of the section. `metric` is undefined in the row for all metrics without their own row. */
+type LabelRow = { readonly metric: string | undefined; readonly text: string };
 
 /** Rows of the section, by label. */
-export function documentedRows(): ReadonlyMap<string, string> {
+export function documentedRows(): ReadonlyMap<string, readonly LabelRow[]> {
   const document = readFileSync('docs/metrics.md', 'utf8');
   const [, section = ''] = document.split('## Label values');
-  const rows = [...section.matchAll(/^\| `(\w+)` \| (.*) \|$/gm)];
-  return new Map(rows.map(([, label = '', text = '']) => [label, text]));
+  const rows = [...section.matchAll(/^\| `(\w+)`(?: of `(\w+)`)? \| (.*) \|$/gm)];
+  const named = rows.map(([, label = '', metric, text = '']) => ({ label, metric, text }));
+  return Map.groupBy(named, ({ label }) => label);
 }
 
 /** Listed values of a metric's label; undefined without a row. */
 export function documentedValues(metric: string, label: string): string[] | undefined {
-  const row = documentedRows()
-    .get(label)
-    ?.replace(/\([^)]*\)/g, '');
-  if (row === undefined) return undefined;
-  const parts = row.split(';').map((text) => ({ text, of: OF_METRIC.exec(text)?.[1] }));
-  const own = parts.filter(({ of }) => of === metric);
-  const wanted = own.length > 0 ? own : parts.filter(({ of }) => of === undefined);
-  return wanted.flatMap(({ text }) =>
-    [...text.replace(OF_METRIC, '').matchAll(/`([\w:]+)`/g)].map(([, value = '']) => value),
-  );
+  const rows = documentedRows().get(label);
+  const row =
+    rows?.find((one) => one.metric === metric) ?? rows?.find((one) => one.metric === undefined);
+  const text = row?.text.replace(/\([^)]*\)/g, '');
+  return text
+    ?.matchAll(/`([\w:]+)`/g)
+    .map(([, value = '']) => value)
+    .toArray();
 }
 
 /** Whether the section permits a value of a metric's label. */

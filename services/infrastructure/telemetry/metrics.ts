@@ -55,7 +55,7 @@ export const METRICS = {
     'outcome',
   ),
   rpc_server_refused_total: counter(
-    'Calls from another process that its role may not make, by method and role.',
+    'Calls refused because the role of the calling process may not make them, by method and role.',
     'rpc_method',
     'role',
   ),
@@ -134,7 +134,7 @@ export const METRICS = {
   bus_connected: gauge('1 if NATS is connected or not needed, otherwise 0.'),
   bus_dropped_total: counter('Messages received from NATS and dropped, by reason.', 'reason'),
   clock_ahead_seconds: gauge(
-    'How far the wall clock is ahead of the median of the other nodes; 0 with fewer than two.',
+    'Time by which the wall clock is ahead of the median of the other nodes. With fewer than two other nodes: 0.',
   ),
   clock_deviating: gauge(
     '1 while the wall clock differs by more than 60 s from most other nodes, otherwise 0.',
@@ -154,13 +154,15 @@ export const METRICS = {
     'Admissions decided: allow, rate, quota, key, unavailable.',
     'decision',
   ),
-  limiter_check_duration_seconds: seconds('Time to an admission as the edge sees it.'),
+  limiter_check_duration_seconds: seconds(
+    'Time from the request of an edge for an admission to the answer.',
+  ),
   limiter_frame_messages: histogram(MESSAGES, 'Messages in one frame that the limiter received.'),
   limiter_reservations_expired_total: counter(
-    'Reservations that expired unsettled after 60 s; they count as used.',
+    'Reservations that expired after 60 s without a settlement. Their cycles count as used.',
   ),
   limiter_watermark_raise_seconds: seconds(
-    'Time until the journal held the record that raises a watermark.',
+    'Time until the journal contained the record that raises a durable watermark.',
     'watermark',
     'result',
   ),
@@ -172,7 +174,7 @@ export const METRICS = {
     'Accounts whose cycles lost in crashes have passed 0.1 % of their quota of the month.',
   ),
   edge_refused_unasked_total: counter(
-    'Calls refused as rate_limited from the cached refusal of the limiter in this window.',
+    'Calls that the edge refused as rate_limited from a cached refusal of the limiter in the same window.',
   ),
   edge_unknown_keys_not_looked_up_total: counter(
     'Calls refused without asking the limiter because too many refused keys came from their address.',
@@ -182,7 +184,7 @@ export const METRICS = {
     'reason',
   ),
   edge_unsettled_total: counter(
-    'Settlements that did not reach the limiter; their cycles expire as used.',
+    'Settlements that did not reach the limiter. Their reservations expire, and the cycles count as used.',
   ),
   edge_retries_total: counter(
     'Retries of calls to engines and limiters, by the reason of the failure.',
@@ -204,14 +206,14 @@ export const METRICS = {
   edge_event_streams: gauge('Streams of events that are open.'),
   edge_event_streams_ended_total: counter('Streams of events that have ended, by cause.', 'cause'),
   log_lines_lost_total: counter(
-    'Lines that standard output or standard error did not take: a full disk or a closed pipe.',
+    'Log lines lost because standard output or standard error refused them: a full disk or a closed pipe.',
   ),
   trace_spans_lost_total: counter(
     'Spans lost because the collector refused them or the queue was full.',
   ),
   trace_spans_open: gauge('Recorded spans that have begun and not ended.'),
   tls_certificate_expiry_timestamp_seconds: gauge(
-    'When the first certificate of a chain, or of a list of authorities, expires, in Unix seconds.',
+    'Earliest expiry of a certificate in a chain or in a list of authorities, in Unix seconds.',
     'use',
   ),
   credential_loaded_timestamp_seconds: gauge(
