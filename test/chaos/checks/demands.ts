@@ -14,19 +14,19 @@ type SeenFaults = {
 
 /** Checks the share of failed calls of each fault, and the answers during store outages. */
 export function checkDemands(
-  faults: readonly Pick<Fault, 'name' | 'errorShareMax'>[],
+  faults: readonly Pick<Fault, 'name' | 'title' | 'errorShareMax'>[],
   seen: SeenFaults,
   findings: Findings,
 ): void {
   const { log, disturbances, storeOutages } = seen;
-  for (const { name, errorShareMax = 1 } of faults) {
+  for (const { name, title, errorShareMax = 1 } of faults) {
     const { calls } = timeOf(name, disturbances, log.calls) ?? { calls: [] };
     const share = errorShareOf(calls);
     if (share <= errorShareMax) continue;
     const failed = countText(calls.filter(isError).length);
     const most = errorShareMax === 0 ? 'no call' : `at most ${percent(errorShareMax)}`;
     findings.add(
-      `${name}: ${failed} of ${countText(calls.length)} calls failed (${percent(share)}); ${most} may fail`,
+      `${title}: ${failed} of ${countText(calls.length)} calls failed (${percent(share)}); ${most} may fail`,
     );
   }
   for (const outage of storeOutages) checkStoreOutage(log.calls, outage, findings);

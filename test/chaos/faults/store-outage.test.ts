@@ -74,7 +74,7 @@ gone('counts changes and reads separately in the report', () => {
 
 const one = suite('a fault that may fail 0.5 % of the calls');
 
-const FAULT = { name: 'kill-store-node', errorShareMax: 0.005 };
+const FAULT = { name: 'kill-store-node', title: 'kill -9 of a node', errorShareMax: 0.005 };
 const DISTURBANCE = {
   fault: FAULT.name,
   text: '',
@@ -100,7 +100,7 @@ one('is no finding at the limit; calls before the fault are not counted', () => 
 
 one('is a finding above the limit', () => {
   assert.equal(findingsAfter(6), [
-    'kill-store-node: 6 of 1,000 calls failed (0.60 %); at most 0.50 % may fail',
+    'kill -9 of a node: 6 of 1,000 calls failed (0.60 %); at most 0.50 % may fail',
   ]);
 });
 
