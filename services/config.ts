@@ -47,15 +47,15 @@ const VARIABLES = {
     .default(9_464)
     .describe('Port for /metrics, /health/live and /health/ready; 0 picks a free port.'),
   SERVICE_METRICS_NAMES: hostNames.describe(
-    'Comma-separated host names that the port for metrics and probes accepts in requests. Its addresses and names without a dot are always accepted.',
+    'Comma-separated host names that the port for metrics and probes accepts in `Host`. The port always accepts its addresses and names without a dot.',
   ),
   SERVICE_ADMIN_PORT: port
     .default(8_001)
-    .describe('Loopback-only port that `ctl` talks to; 0 picks a free port.'),
+    .describe('Port for `ctl`, on loopback only; 0 picks a free port.'),
   SERVICE_CONTROL_PORT: port
     .optional()
     .describe(
-      'Loopback-only port of an edge, an engine or a console for `ctl process`; 0 picks a free port. Unset: no port. Limiters and standalone processes answer at SERVICE_ADMIN_PORT.',
+      'Port of an edge, engine or console for `ctl process`, on loopback only; 0 picks a free port. Unset: no port. Limiters and standalone processes use SERVICE_ADMIN_PORT.',
     ),
   SERVICE_ADMIN_URL: z
     .url({ protocol: /^http$/ })
@@ -64,7 +64,7 @@ const VARIABLES = {
   SERVICE_ADMIN_TOKEN_FILE: filled
     .optional()
     .describe(
-      'File with the token of the admin port, for the service and for `ctl`. Unset: the service creates a token file at start, which `ctl` of the same user finds.',
+      'File with the token of the admin port, for the service and for `ctl`. Unset: the service creates a token file, and `ctl` of the same user finds this file.',
     ),
   ...CONSOLE_VARIABLES,
   SERVICE_LOG_LEVEL: z
@@ -91,7 +91,7 @@ const VARIABLES = {
     .enum(['memory', 'sqlite', 'cassandra'])
     .default('memory')
     .describe(
-      'Storage back end. `memory` loses all data at a restart (interface 1.8); `sqlite` is a file of one standalone process; `cassandra` is shared by a cluster.',
+      'Storage of all data. `memory` loses all data at a restart (interface 1.8). `sqlite` is a file of one standalone process. `cassandra` is for a cluster.',
     ),
   SERVICE_SQLITE_FILE: filled
     .optional()
@@ -140,7 +140,7 @@ const VARIABLES = {
   )
     .optional()
     .describe(
-      'Comma-separated NATS servers through which edges, limiters and engines find each other. Unset: fixed addresses.',
+      'Comma-separated NATS servers through which the processes of a cluster find each other. Unset: fixed addresses.',
     ),
   SERVICE_NATS_USERNAME: filled.optional().describe('NATS user, for authentication.'),
   SERVICE_NATS_PASSWORD: filled.optional().describe('Password of the NATS user.'),
@@ -167,7 +167,9 @@ const VARIABLES = {
     .string()
     .regex(/^[A-Za-z0-9._:-]{1,200}$/, 'must be letters, digits and . _ : -')
     .optional()
-    .describe('Stable name of an engine or a limiter, its key on the ring. Default: its address.'),
+    .describe(
+      'Stable name of an engine or a limiter. The name determines which shards the node gets. Default: its address.',
+    ),
   SERVICE_ENGINE_ADVERTISE: address
     .optional()
     .describe('host:port at which other processes reach an engine. Default: its listen address.'),
@@ -177,7 +179,7 @@ const VARIABLES = {
   SERVICE_NODE_DIRECT: flag
     .default(true)
     .describe(
-      'Set to true if nodes reach each other without a proxy, NAT or a rejecting firewall. A refused connection then proves that a node is dead.',
+      '`true`: a refused connection proves that a node is dead. Set `false` if nodes reach each other through a proxy, NAT or a firewall that rejects connections.',
     ),
   SERVICE_TLS_FOLDER: filled
     .optional()
@@ -187,7 +189,7 @@ const VARIABLES = {
   SERVICE_LOCAL_ACCOUNT: flag
     .default(false)
     .describe(
-      'A standalone process creates the enterprise account `local` if missing, and then prints its key.',
+      'A standalone process creates the enterprise account `local` if it is missing, and prints its key.',
     ),
   SERVICE_ENGINE_LISTEN: address
     .default('127.0.0.1:8100')
@@ -205,35 +207,35 @@ const VARIABLES = {
     .pipe(z.number().min(10).max(5_000))
     .default(100)
     .describe(
-      'Milliseconds that an edge waits for the limiter before the call fails closed. A limiter drops an admission request that has waited longer.',
+      'Milliseconds that an edge waits for the limiter. After this time, the edge refuses the call with 503. A limiter drops an admission request that has waited longer.',
     ),
   SERVICE_CLUSTER_SECRET: list(z.string().min(16, 'must have at least 16 characters'))
     .refine((secrets) => secrets.length <= 2, 'must be one secret, or two separated by a comma')
     .optional()
     .describe(
-      'Secret that signs NATS messages and derives the ids of keyed creates. Every edge, engine, limiter and `ctl` of a cluster needs the same secret. For a rotation, give two secrets, separated by a comma or on two lines of the file: the first signs, both verify.',
+      'Secret that signs NATS messages and derives the ids of creates with an `Idempotency-Key`. Every edge, engine, limiter, console and `ctl` of a cluster needs the same secret. For a rotation, give two secrets, separated by a comma or on two lines of the file. The first secret signs, both secrets verify.',
     ),
   SERVICE_CLUSTER_SECRET_FILE: secretFile('SERVICE_CLUSTER_SECRET'),
   SERVICE_TRUSTED_PROXIES: networks.describe(
-    'Comma-separated CIDRs of proxies whose X-Forwarded-For is trusted, with or without ports. Empty: no proxy is trusted.',
+    'Comma-separated CIDRs of trusted proxies. The service reads X-Forwarded-For only from these proxies. Addresses in the header may have ports. Empty: the service ignores the header.',
   ),
   SERVICE_TRUSTED_WIDE_NETWORKS: networks.describe(
-    'Networks of SERVICE_TRUSTED_PROXIES wider than /24 (IPv6: /64). Production requires each such network here too, because every address in the network can claim any client address.',
+    'Networks of SERVICE_TRUSTED_PROXIES that are wider than /24 (IPv6: /64). In production, repeat each such network here, to confirm that you trust all its addresses.',
   ),
   SERVICE_DRAIN_SECONDS: whole
     .pipe(z.number().max(10))
     .default(5)
     .describe(
-      'Maximum seconds for which a stopping edge serves. Each connection closes after its answer. Standalone: 0.',
+      'Maximum seconds for which a stopping edge serves calls. Each connection closes after its next answer. A standalone process does not wait.',
     ),
   SERVICE_RETENTION_DAYS: retentionDays.describe(
-    'Retention of history and drift in days by plan, such as `free=30,pro=365`, for `ctl retention apply`. Other plans keep both for ever.',
+    'Days for which `ctl retention apply` keeps history and drift events, by plan, such as `free=30,pro=365`. Plans without days keep both for ever.',
   ),
   SERVICE_MODEL_MAX: z
     .enum(['1.0', '1.1'])
     .default('1.1')
     .describe(
-      'Newest model that instances may start with or change to. Set 1.0 on every engine as long as you may go back to a release without model 1.1.',
+      'Newest model that instances may start with or change to. While you may go back to a release without model 1.1, set 1.0 on every engine.',
     ),
   SERVICE_ACTOR_IDLE_S: whole
     .pipe(z.number().min(30))
@@ -242,7 +244,9 @@ const VARIABLES = {
   SERVICE_ACTOR_MEMORY_MIB: whole
     .pipe(z.number().min(1))
     .default(1_024)
-    .describe('Memory bound of idle actors of one kind, in MiB; evicts the least recently used.'),
+    .describe(
+      'Memory bound of idle actors of one kind, in MiB. Over the bound, the least recently used leave memory.',
+    ),
   ...BILLING_VARIABLES,
 } as const;
 

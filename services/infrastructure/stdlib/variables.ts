@@ -124,7 +124,7 @@ export const BILLING_VARIABLES = {
     .enum(['none', 'local', 'stripe'])
     .default('none')
     .describe(
-      'Payment provider (docs/billing.md). `local` takes no money and is for tests; `none`: an operator sets plans.',
+      'Payment provider (docs/billing.md). `local` takes no money and is for tests. With `none`, an operator sets plans.',
     ),
   SERVICE_BILLING_API_KEY: z
     .string()
@@ -138,7 +138,7 @@ export const BILLING_VARIABLES = {
     .refine((secrets) => secrets.length <= 2, 'must be one secret, or two separated by a comma')
     .optional()
     .describe(
-      'Secret with which the provider signs notifications, `whsec_…`. For a rotation, give two, separated by a comma or on two lines of the file.',
+      'Secret with which the provider signs notifications, `whsec_…`. For a rotation, give two secrets, separated by a comma or on two lines of the file.',
     ),
   SERVICE_BILLING_WEBHOOK_SECRET_FILE: filled
     .optional()
@@ -146,21 +146,25 @@ export const BILLING_VARIABLES = {
   SERVICE_BILLING_PRICES: prices
     .optional()
     .describe(
-      'Stripe prices by plan, such as `indie=price_1,pro=price_2`. The first price of a plan is sold; further prices belong to older subscriptions.',
+      'Stripe prices by plan, such as `indie=price_1,pro=price_2`. Customers buy the first price of a plan. Further prices belong to older subscriptions.',
     ),
   SERVICE_BILLING_GRACE_DAYS: whole
     .pipe(z.number().max(90))
     .default(7)
-    .describe('Grace period in days: how long a plan stays after its first failed payment.'),
+    .describe('Grace period in days: time for which a plan stays after its first failed payment.'),
 } as const;
 
 /** Variables of the console, part of the configuration. */
 export const CONSOLE_VARIABLES = {
   SERVICE_CONSOLE_ENABLED: flag
     .default(true)
-    .describe('Whether a standalone process serves the console. A console process always does.'),
-  SERVICE_CONSOLE_HOST: filled.default('127.0.0.1').describe('Address the console listens on.'),
-  SERVICE_CONSOLE_PORT: port.default(8_002).describe('Port of the console; 0 takes a free one.'),
+    .describe(
+      'Whether a standalone process serves the console. A console process ignores this variable.',
+    ),
+  SERVICE_CONSOLE_HOST: filled
+    .default('127.0.0.1')
+    .describe('Address on which the console listens.'),
+  SERVICE_CONSOLE_PORT: port.default(8_002).describe('Port of the console; 0 picks a free port.'),
   SERVICE_CONSOLE_ORIGIN: z
     .url({ protocol: /^https?$/, error: 'must be https://host or http://host' })
     .refine(
@@ -169,7 +173,7 @@ export const CONSOLE_VARIABLES = {
     )
     .optional()
     .describe(
-      'Public address of the console, such as https://console.example.com, used in links. With https, cookies are sent only over TLS. Unset: loopback over HTTP.',
+      'Public address of the console in links, such as https://console.example.com. With https, browsers send cookies only over TLS. Unset: the console serves only loopback, over HTTP.',
     ),
 } as const;
 
