@@ -59,7 +59,7 @@ export const PROCESS_COMMANDS: readonly AccountCommand[] = [
     kind: 'account',
     words: ['process', 'cpu-profile'],
     summary: 'take a CPU profile of the process',
-    description: `Takes a CPU profile of the process behind the admin port, for 10 seconds or \`--seconds\` (up to ${PROFILE_SECONDS_MAX}), and prints the path of the profile on the machine of the process.`,
+    description: `Takes a CPU profile of the process behind the admin port, for 10 seconds or \`--seconds\` (up to ${PROFILE_SECONDS_MAX}). Prints the path of the profile on the machine of the process.`,
     args: [],
     options: {
       seconds: {
@@ -78,7 +78,7 @@ export const PROCESS_COMMANDS: readonly AccountCommand[] = [
     words: ['process', 'heap-snapshot'],
     summary: 'write a heap snapshot of the process',
     description:
-      'Writes the heap of the process behind the admin port, including all secrets, to a file on its machine. The process pauses meanwhile, so drain a cluster node first. Needs `--yes`.',
+      'Writes the heap of the process behind the admin port to a file on its machine. The file contains all secrets of the process. The process pauses meanwhile, so drain a cluster node first. Needs `--yes`.',
     args: [],
     options: { yes: { about: 'confirm that the process may pause' } },
     async run(admin, _args, { yes }) {

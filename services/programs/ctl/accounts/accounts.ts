@@ -71,7 +71,7 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
     words: ['accounts', 'plan'],
     summary: 'change the plan of an account',
     description:
-      'Changes the plan. All processes apply the change within a second, or within 30 s if the announcement is lost.',
+      'Changes the plan. All processes apply the change within a second, or within 30 s if the announcement of the change is lost.',
     args: [ACCOUNT, { name: 'plan', about: 'the plan', choices: PLANS }],
     options: CUSTOM,
     async run(admin, [account = '', plan = ''], values) {
@@ -84,8 +84,9 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
     words: ['accounts', 'model'],
     summary: 'set the model of an account',
     description:
-      'Sets the model of new instances. An existing instance changes at its next observation, if ' +
-      'the model can continue from its state. With `none`, every instance keeps its present model.',
+      'Sets the model of new instances. If the model can continue from the state of an existing ' +
+      'instance, this instance changes at its next observation. With `none`, every instance ' +
+      'keeps its present model.',
     args: [ACCOUNT, { name: 'version', about: 'version of the model, or `none`' }],
     options: {},
     async run(admin, [account = '', version = '']) {
@@ -134,7 +135,7 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
     words: ['usage', 'reset'],
     summary: 'repair usage after a wrong clock',
     description:
-      'Moves usage to the present month if a wrong clock began a later month. Otherwise has no effect.',
+      'If a wrong clock began a later month, moves the usage to the present month. Otherwise has no effect.',
     request: { method: 'POST', part: 'usage/reset', body: {} },
   }),
   oneCall(MonthsView, monthsText, {

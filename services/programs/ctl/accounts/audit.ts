@@ -37,7 +37,7 @@ export const AUDIT_COMMANDS: readonly AccountCommand[] = [
     words: ['audit', 'verify'],
     summary: 'check the hashes of an audit trail',
     description:
-      'Recomputes the hash of every line of an audit trail. Finds changed, missing and reordered lines. `--file` checks a file of `ctl audit export`, without a service.',
+      'Recomputes the hash of every line of an audit trail, and reports changed, missing and reordered lines. `--file` checks a file of `ctl audit export` and needs no service.',
     args: [ACCOUNT],
     options: { file: { value: 'export', about: 'check this file, without a service' } },
     async run(admin, [account = ''], { file }) {

@@ -52,7 +52,7 @@ export const DELETE_ACCOUNT: ClusterCommand = {
   words: ['accounts', 'delete'],
   summary: 'delete an account permanently',
   description:
-    'Revokes all keys of an account at once, then permanently deletes its instances, its members and the account. Takes at least two minutes. After an interruption, run the command again to continue.',
+    'Revokes all keys of an account at once, then permanently deletes its instances, its members and the account. The command takes at least two minutes. After an interruption, run the command again.',
   args: [ACCOUNT],
   options: { yes: YES },
   silentMsMax: SETTLED_MS + SILENT_MS_MAX,

@@ -126,7 +126,7 @@ export const REMOVE_USER: ClusterCommand = {
   words: ['users', 'remove'],
   summary: 'remove a person permanently',
   description:
-    'Removes a person permanently: ends all sessions and memberships, withdraws open invitations, and frees the email. Removes the last owner of an account only with `--yes`. After an interruption, run the command again.',
+    'Removes a person permanently: ends all sessions and memberships, withdraws open invitations, and frees the email for another person. To remove the last owner of an account, add `--yes`. After an interruption, run the command again.',
   args: [{ name: 'email|user', about: 'email or user id of the person' }],
   options: { yes: YES },
   async run(ports, [named = ''], { yes = false }, terminal) {
@@ -368,7 +368,7 @@ export const SETUP_LINK: ClusterCommand = {
   words: ['users', 'setup-link'],
   summary: 'print the link for the first owner of an account',
   description:
-    'Prints the set-up link that lets the first owner of an account sign up in the console. The link works once, within 24 hours, while the account has no owner.',
+    'Prints a set-up link for an account without an owner. The link works once, within 24 hours. The person who opens the link in the console becomes the first owner.',
   args: [ACCOUNT],
   options: {},
   async run(ports, [account = '']) {

@@ -27,7 +27,7 @@ export const CAPACITY: PlanningCommand = {
   kind: 'planning',
   words: ['capacity'],
   summary: 'compute the processes and servers for a load',
-  description: 'Computes the processes and servers for a load from measured costs.',
+  description: 'Computes from measured costs how many processes and servers a load needs.',
   args: [],
   options: {
     observations: {

@@ -180,7 +180,7 @@ export const NODES = snapshotCommand<Listed>({
   words: ['nodes'],
   summary: 'show the nodes of the cluster, its edges and its consoles',
   description:
-    'Shows every live node with its shards, every edge and every console, and whether all nodes have the same membership view.',
+    'Shows every live node with its shards, every edge and every console. Also shows whether all nodes list the same members.',
   options: {
     service: {
       value: 'kind',
@@ -216,7 +216,7 @@ export const RING = snapshotCommand({
   words: ['ring'],
   summary: 'show which node should own which shards',
   description:
-    'Shows for each node the shards that the ring assigns and the shards that the node serves.',
+    'Shows for each node the shards that the ring proposes and the shards that the node serves.',
   items: ringOf,
   headings: ['SERVICE', 'NODE', 'DUE', 'OWNS', 'TO COME', 'TO GO', 'SHARDS'],
   row({ service, node, due, owns, to_come, to_go }) {

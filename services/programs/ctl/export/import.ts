@@ -34,7 +34,7 @@ export const IMPORT: ClusterCommand = {
   words: ['import'],
   summary: 'import an account from a file of `ctl export`',
   description:
-    'Imports an account from a file of `ctl export`. Replays the rows of every instance to verify its head, stores everything, and then opens the account. After an interruption, run the command again.',
+    'Imports an account from a file of `ctl export`. Verifies every instance by a replay of its history, stores everything, and then opens the account. After an interruption, run the command again.',
   args: [{ name: 'file', about: 'file that `ctl export` wrote' }],
   options: {},
   async run(ports, [path = ''], _values, { report }) {

@@ -20,7 +20,7 @@ export const VERIFY: ClusterCommand = {
   words: ['verify'],
   summary: 'replay a stored history and compare',
   description:
-    'Replays the stored history, compares the result with the head bit for bit, and counts the drift events. Exits with 3 if they differ.',
+    'Computes the state of an instance again from its stored history. Compares the result bit for bit with the stored state (the head), and checks that no drift event is missing. If they differ, exits with 3.',
   args: [INSTANCE_ID],
   options: {},
   async run(ports, [id = '']) {

@@ -30,7 +30,7 @@ export const APPLY_RETENTION: ClusterCommand = {
   words: ['retention', 'apply'],
   summary: 'delete history past its retention',
   description:
-    'Deletes history and drift past the retention of the account, or of its plan (`SERVICE_RETENTION_DAYS`), and expired months of audit trails. Run the command once a day. You can interrupt and repeat the command at any time.',
+    'Deletes history and drift that are older than the retention of the account, or of its plan (`SERVICE_RETENTION_DAYS`). Also deletes expired months of audit trails. Run the command once a day. You can interrupt and repeat the command at any time.',
   args: [],
   options: {},
   async run(ports, _args, _values, { report }) {
