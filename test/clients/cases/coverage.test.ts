@@ -134,10 +134,10 @@ const ROWS: Readonly<Record<string, (answer: Sent) => boolean>> = {
   '429 `rate_limited`': ({ body }) => body?.error === 'rate_limited',
   '429 `quota_exceeded`': ({ body }) => body?.error === 'quota_exceeded',
   throttled: ({ headers }) => headers['x-throttled'] === 'true',
-  '401, broken HTTP': ({ headers }) => headers['www-authenticate'] === 'Bearer',
-  '503, limiter not sure': ({ headers, body }) =>
+  '401, unreadable HTTP': ({ headers }) => headers['www-authenticate'] === 'Bearer',
+  '503, because the service cannot check the limits': ({ headers, body }) =>
     body?.details?.reason === 'limiter_unavailable' && headers['retry-after'] === '2',
-  '503, certainly not done': ({ headers, body }) =>
+  '503, nothing has changed': ({ headers, body }) =>
     body?.details?.reason === 'overloaded' && headers['retry-after'] === '1',
   '503, outcome unknown': ({ headers, body }) =>
     body?.details?.reason === 'outcome_unknown' && headers['retry-after'] === '1',
@@ -147,7 +147,7 @@ const ROWS: Readonly<Record<string, (answer: Sent) => boolean>> = {
 covered('cover every row of the table of limit headers', () => {
   const document = readFileSync('docs/interface.md', 'utf8');
   const [, section = ''] = /### 8\.2 Headers([\s\S]*?)### 8\.3/.exec(document) ?? [];
-  const [usual = '', differing = ''] = section.split('| Answer | Differs |\n|---|---|\n');
+  const [usual = '', differing = ''] = section.split('| Answer | Different headers |\n|---|---|\n');
   for (const name of ['Limit', 'Remaining', 'Reset'])
     assert.match(usual, `| \`X-RateLimit-${name}\` |`);
   assert.match(usual, '| `X-Monthly-Remaining` |');
