@@ -38,7 +38,9 @@ const IDLE_PASSES_MAX = 5;
 const PAUSE_MS = 1_000;
 
 /** Final line: no work remains for the operator. Source: decision 232. */
-const LEFT_TEXT = 'No more steps are needed: the journals delete the last records within 155 s.';
+const LEFT_TEXT =
+  'No more steps are needed: running nodes delete the last records from their journals within ' +
+  '155 s, and sealed journals are emptied within two days.';
 
 const QUESTION = {
   what: 'the account id',
