@@ -9,7 +9,6 @@ import type { AnswerFacts } from './result.ts';
 export type Answer = {
   readonly kind: 'success';
   readonly facts: AnswerFacts;
-  readonly headers: Headers;
   /** Parsed body; undefined for a status without a body. */
   readonly body: Envelope | undefined;
   /** Start of the successful attempt, in monotonic milliseconds. */
@@ -68,14 +67,14 @@ function readAnswer(response: Response, text: string, reading: Reading): Answer 
   const isSuccess = isEmpty || (response.ok && isEnvelope(body));
   if (!isSuccess || !isOfService(headers)) return failureOf(response, text, body, reading);
   const facts = {
-    ...{ status, attempts: reading.attempts, limits: limitsOf(headers) },
+    ...{ status, headers, attempts: reading.attempts, limits: limitsOf(headers) },
     requestId: headers.get('x-request-id') ?? undefined,
     etag: headers.get('etag') ?? undefined,
     isReplayed: headers.get('idempotent-replayed') === 'true',
   };
   const { beganAtMs, callBeganAtMs } = reading;
   const envelope = isEnvelope(body) ? body : undefined;
-  return { kind: 'success', facts, headers, body: envelope, beganAtMs, callBeganAtMs };
+  return { kind: 'success', facts, body: envelope, beganAtMs, callBeganAtMs };
 }
 
 function failureOf(
@@ -95,7 +94,8 @@ function failureOf(
   const { error: code, message, details, retry_after: retryAfterS } = body;
   const retryAfterMs = askedMs ?? (retryAfterS === undefined ? undefined : retryAfterS * 1_000);
   const error = apiError({
-    ...{ code, message, details, status, requestId, limits: limitsOf(headers), attempts },
+    ...{ code, message, details, status, headers, requestId, attempts },
+    limits: limitsOf(headers),
     retryAfterS: retryAfterMs === undefined ? undefined : retryAfterMs / 1_000,
     mayHaveHappened: wasUnclear || (isChange && isOpen(status, body)),
   });

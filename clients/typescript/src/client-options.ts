@@ -1,7 +1,10 @@
 import type { Fetch } from './calls/attempt.ts';
 import type { AttemptEvent } from './calls/attempt-event.ts';
+import { loggedAttempts } from './calls/attempt-log.ts';
+import { assertApplication, type ExtraHeaders, extraHeaders } from './calls/request-headers.ts';
 import { IdentityEngineError } from './errors.ts';
 import type { Integers } from './json.ts';
+import { VERSION } from './version.ts';
 
 /** Client options. */
 export type ClientOptions = {
@@ -32,11 +35,22 @@ export type ClientOptions = {
    * ignored.
    */
   readonly onAttempt?: ((event: AttemptEvent) => void) | undefined;
+  /**
+   * Extra headers of every request; values are printable ASCII. Headers that have an option, such
+   * as `Authorization`, are refused.
+   */
+  readonly headers?: ExtraHeaders | undefined;
+  /**
+   * Name of the calling application for the header `User-Agent`, such as `my-game/2.1`. At most 200
+   * characters.
+   */
+  readonly application?: string | undefined;
 };
 
 /** Validated client options. */
 export type Settings = {
-  readonly apiKey: string;
+  /** Headers of every request, with the API key. */
+  readonly headers: Readonly<Record<string, string>>;
   readonly baseUrl: string;
   readonly timeoutMs: number;
   readonly attemptTimeoutMs: number;
@@ -73,7 +87,7 @@ export function settingsOf(options: ClientOptions): Settings {
     throw new IdentityEngineError(`integers must be 'exact' or 'number', not ${String(integers)}`);
   }
   return {
-    ...{ apiKey, integers },
+    ...{ integers, headers: headersOf(apiKey, options) },
     attemptsMax: assertAttempts(options.attemptsMax ?? Number.POSITIVE_INFINITY),
     baseUrl: baseUrlOf(
       options.baseUrl ?? environment['IDENTITY_ENGINE_BASE_URL'] ?? DEFAULT_BASE_URL,
@@ -84,7 +98,7 @@ export function settingsOf(options: ClientOptions): Settings {
       options.attemptTimeoutMs ?? DEFAULT_ATTEMPT_TIMEOUT_MS,
     ),
     fetch: options.fetch ?? ((url, init) => fetch(url, init)),
-    onAttempt: options.onAttempt,
+    onAttempt: loggedAttempts(environment['IDENTITY_ENGINE_LOG'], options.onAttempt),
   };
 }
 
@@ -99,6 +113,20 @@ export function assertAttempts(attemptsMax: number): number {
   const isBound = Number.isInteger(attemptsMax) || attemptsMax === Number.POSITIVE_INFINITY;
   if (isBound && attemptsMax >= 1) return attemptsMax;
   throw new IdentityEngineError(`attemptsMax must be an integer above 0, not ${attemptsMax}`);
+}
+
+function headersOf(
+  apiKey: string,
+  { application, headers = {} }: ClientOptions,
+): Record<string, string> {
+  const products = [`identity-engine-typescript/${VERSION}`];
+  if (application !== undefined) products.push(assertApplication(application));
+  return {
+    accept: 'application/json',
+    authorization: `Bearer ${apiKey}`,
+    'user-agent': products.join(' '),
+    ...extraHeaders(headers),
+  };
 }
 
 function baseUrlOf(text: string): string {

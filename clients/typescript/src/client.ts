@@ -1,5 +1,13 @@
+import type { ConditionalOptions } from './calls/call-options.ts';
 import { Caller } from './calls/caller.ts';
+import {
+  type RequestMethod,
+  type RequestOptions,
+  type RequestResult,
+  rawCall,
+} from './calls/raw-request.ts';
 import { type ClientOptions, settingsOf } from './client-options.ts';
+import { conditionalResultOf } from './read-result.ts';
 import { AccountResource } from './resources/account.ts';
 import { Audit } from './resources/audit.ts';
 import { Billing } from './resources/billing.ts';
@@ -7,6 +15,7 @@ import { InstanceHandle } from './resources/instance-handle.ts';
 import { Instances } from './resources/instances.ts';
 import { Personas } from './resources/personas.ts';
 import { Tests } from './resources/tests.ts';
+import type { NotModified } from './result.ts';
 
 /**
  * Client of the Identity Engine for one API key. Safe to share: calls run concurrently and reuse
@@ -42,5 +51,34 @@ export class IdentityEngine {
   /** Returns an instance handle, without a request. */
   instance(id: string): InstanceHandle {
     return new InstanceHandle(this.#caller, id);
+  }
+
+  /**
+   * Sends a request to any path, such as a path of a later service. `path` is relative to `/v1` and
+   * begins with `/`; its segments are encoded. `T` is the type of `data`, which the client does not
+   * check; undefined after a 204. Throws an `IdentityEngineError` for an invalid path.
+   *
+   * A GET is retried like other reads. A change is retried with an `idempotencyKey`, and otherwise
+   * only if the failed attempt certainly changed nothing.
+   */
+  request<T = unknown>(
+    method: RequestMethod,
+    path: string,
+    options?: RequestOptions,
+  ): Promise<RequestResult<T>>;
+  /** Sends a request, or returns "not modified" if `ifNoneMatch` is the current version. */
+  request<T = unknown>(
+    method: RequestMethod,
+    path: string,
+    options: RequestOptions & ConditionalOptions,
+  ): Promise<RequestResult<T> | NotModified>;
+  async request<T>(
+    method: RequestMethod,
+    path: string,
+    options: RequestOptions & Partial<ConditionalOptions> = {},
+  ): Promise<RequestResult<T> | NotModified> {
+    const answer = await this.#caller.call(rawCall(method, path, options));
+    const result = conditionalResultOf<T>(answer);
+    return result.isNotModified ? result : { ...result, pagination: answer.body?.pagination };
   }
 }

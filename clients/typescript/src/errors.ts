@@ -23,6 +23,7 @@ export type Refusal = {
   readonly code: ErrorCode;
   readonly message: string;
   readonly status: number;
+  readonly headers: Headers;
   readonly requestId: string | undefined;
   readonly details: ErrorDetails | undefined;
   readonly retryAfterS: number | undefined;
@@ -60,6 +61,8 @@ export class ApiError extends IdentityEngineError {
    * idempotency key returns the true outcome.
    */
   readonly mayHaveHappened: boolean;
+  /** Private, so that a printed error stays short. */
+  readonly #headers: Headers;
 
   constructor(refusal: Refusal) {
     super(messageOf(refusal), { attempts: refusal.attempts });
@@ -73,6 +76,12 @@ export class ApiError extends IdentityEngineError {
     this.retryAfterS = refusal.retryAfterS;
     this.limits = refusal.limits;
     this.mayHaveHappened = refusal.mayHaveHappened;
+    this.#headers = refusal.headers;
+  }
+
+  /** All headers of the answer. */
+  get headers(): Headers {
+    return this.#headers;
   }
 }
 

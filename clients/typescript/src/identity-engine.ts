@@ -51,6 +51,8 @@ export type {
   ResetOptions,
 } from './calls/call-options.ts';
 export type { Limits } from './calls/limits.ts';
+export type { RequestMethod, RequestOptions, RequestResult } from './calls/raw-request.ts';
+export type { ExtraHeaders } from './calls/request-headers.ts';
 export { IdentityEngine } from './client.ts';
 export type { ClientOptions } from './client-options.ts';
 export {

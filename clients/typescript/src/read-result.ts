@@ -15,8 +15,9 @@ export function conditionalResultOf<T>(answer: Answer): Result<T> | NotModified 
 
 /** Result of an observation or a batch, which may be throttled. */
 export function processResultOf<T>(answer: Answer): ProcessResult<T> {
-  const isThrottled = answer.headers.get('x-throttled') === 'true';
-  const retryAfterMs = retryAfterMsOf(answer.headers, Date.now()) ?? CYCLE_INTERVAL_MS_MIN;
+  const { headers } = answer.facts;
+  const isThrottled = headers.get('x-throttled') === 'true';
+  const retryAfterMs = retryAfterMsOf(headers, Date.now()) ?? CYCLE_INTERVAL_MS_MIN;
   return { ...resultOf<T>(answer), throttled: isThrottled ? { retryAfterMs } : undefined };
 }
 

@@ -6,6 +6,8 @@ export type AnswerFacts = {
   readonly status: number;
   /** `X-Request-Id`, for support and logs. Undefined if a proxy removed it. */
   readonly requestId: string | undefined;
+  /** All headers of the answer. */
+  readonly headers: Headers;
   /** Remaining account limits. Undefined if a proxy removed the headers. */
   readonly limits: Limits | undefined;
   /**

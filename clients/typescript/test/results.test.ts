@@ -23,7 +23,9 @@ results('contains the facts from the headers', async () => {
   const headers = { etag: '"snap_1"', 'idempotent-replayed': 'true' };
   await using server = await FakeServer.start(data({ contract: {} }, headers));
   const result = await clientOf(server).instance('inst_1').process(OBSERVATION);
-  assert.equal(result, {
+  const { headers: all, ...facts } = result;
+  assert.is(all.get('X-Request-Id'), 'req_of_the_fake');
+  assert.equal(facts, {
     ...{ status: 200, requestId: 'req_of_the_fake', attempts: 1, etag: '"snap_1"' },
     limits: {
       requests: { limit: 60, remaining: 59, resetAt: new Date(1_800_000_000_000) },
@@ -46,6 +48,7 @@ results('reports that nothing was modified', async () => {
   });
   const result = await clientOf(server).instance('inst_1').snapshot({ ifNoneMatch: '"snap_1"' });
   assert.equal([result.isNotModified, result.data, result.limits], [true, undefined, undefined]);
+  assert.is(result.headers.get('etag'), '"snap_1"');
   assert.is(server.received[0]?.headers['if-none-match'], '"snap_1"');
 });
 

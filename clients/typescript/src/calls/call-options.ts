@@ -1,3 +1,5 @@
+import type { ExtraHeaders } from './request-headers.ts';
+
 /** Options for every call. */
 export type CallOptions = {
   /**
@@ -11,6 +13,11 @@ export type CallOptions = {
   readonly attemptsMax?: number | undefined;
   /** `X-Request-Id` of every attempt: 8 to 64 characters of `A-Z a-z 0-9 . _ -`. */
   readonly requestId?: string | undefined;
+  /**
+   * Extra headers of every attempt, besides those of the client's option; values are printable
+   * ASCII. Headers that have an option, such as `Idempotency-Key`, are refused.
+   */
+  readonly headers?: ExtraHeaders | undefined;
 };
 
 /** Options for POSTs with an idempotency key, which is valid for 24 hours (interface 7.2). */

@@ -12,7 +12,7 @@ export type Repeatable = 'always' | 'if_nothing_happened' | 'until_deleted';
 
 /** An API call before it is sent. */
 export type Call = {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Path below `/v1`, encoded. */
   readonly path: string;
   readonly query?: Query | undefined;
@@ -23,6 +23,8 @@ export type Call = {
   readonly repeatable: Repeatable;
   /** Whether the call may change state in the service. */
   readonly isChange: boolean;
+  /** Whether a 204 without a body is a success. Always the case for a DELETE. */
+  readonly mayBeEmpty?: boolean;
   readonly options: CallOptions;
 };
 
@@ -36,7 +38,7 @@ export function targetOf({ path, query }: Call): string {
     .filter(([, value]) => value !== undefined)
     .map(([name, value]): [string, string] => [name, String(value)]);
   for (const [name, value] of pairs) {
-    if (!LONE_SURROGATE.test(value)) continue;
+    if (!LONE_SURROGATE.test(name + value)) continue;
     throw new IdentityEngineError(`the parameter ${name} has a lone surrogate`);
   }
   return pairs.length === 0 ? path : `${path}?${new URLSearchParams(pairs)}`;

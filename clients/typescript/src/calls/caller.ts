@@ -1,13 +1,13 @@
 import { type Answer, type Failure, readAttempt } from '../answer.ts';
 import { assertAttempts, assertTimeMs, type Settings } from '../client-options.ts';
-import { DeadlineError, IdentityEngineError, NotFoundError } from '../errors.ts';
+import { DeadlineError, NotFoundError } from '../errors.ts';
 import { toJson } from '../json.ts';
-import { VERSION } from '../version.ts';
 import { attempt, type Request } from './attempt.ts';
 import { type Call, targetOf } from './call.ts';
 import type { CallOptions } from './call-options.ts';
 import { Deadline } from './deadline.ts';
 import { reportAttempt } from './report-attempt.ts';
+import { assertCarried, extraHeaders } from './request-headers.ts';
 import { fittedMs, mayRepeat, waitMs } from './retry.ts';
 import { injectContext } from './tracing.ts';
 
@@ -42,14 +42,14 @@ export class Caller {
     }
   }
 
-  /** Standard headers, the call's own headers, and the trace context. */
+  /** Headers of the client, extra headers, the call's own headers, and the trace context. */
   headersOf(call: Pick<Call, 'headers'> & { options: HeaderOptions }): Record<string, string> {
+    const { requestId, headers: extra } = call.options;
     const headers: Record<string, string> = {
-      accept: 'application/json',
-      authorization: `Bearer ${this.settings.apiKey}`,
-      'user-agent': USER_AGENT,
+      ...this.settings.headers,
+      ...(extra === undefined ? {} : extraHeaders(extra)),
     };
-    if (call.options.requestId !== undefined) headers['x-request-id'] = call.options.requestId;
+    if (requestId !== undefined) headers['x-request-id'] = requestId;
     for (const [name, value] of Object.entries(call.headers ?? {})) {
       if (value !== undefined) headers[name] = value;
     }
@@ -128,24 +128,11 @@ type Ordinal = {
 };
 
 /** Call options that become headers. */
-type HeaderOptions = Pick<CallOptions, 'requestId'>;
+type HeaderOptions = Pick<CallOptions, 'requestId' | 'headers'>;
 
-const USER_AGENT = `identity-engine-typescript/${VERSION}`;
-
-/** Accepted header values: printable ASCII, at least one character, no space at either end. */
-const HEADER_VALUE = /^[!-~](?:[ -~]*[!-~])?$/;
-
-function assertCarried(headers: Readonly<Record<string, string>>): void {
-  for (const [name, value] of Object.entries(headers)) {
-    if (HEADER_VALUE.test(value)) continue;
-    const text = `the header ${name} has an invalid value: ${JSON.stringify(value)}`;
-    throw new IdentityEngineError(text);
-  }
-}
-
-function emptyStatusOf({ method, headers }: Call): 204 | 304 | undefined {
-  if (method === 'DELETE') return 204;
-  return headers?.['if-none-match'] === undefined ? undefined : 304;
+function emptyStatusOf({ method, headers, mayBeEmpty }: Call): 204 | 304 | undefined {
+  if (headers?.['if-none-match'] !== undefined) return 304;
+  return method === 'DELETE' || mayBeEmpty === true ? 204 : undefined;
 }
 
 /** Whether a 404 means that an earlier attempt of this DELETE succeeded. */
@@ -162,11 +149,10 @@ function deletedAnswer(
   attempts: number,
   times: Pick<Answer, 'beganAtMs' | 'callBeganAtMs'>,
 ): Answer {
-  const { status, requestId, limits } = error;
+  const { status, requestId, limits, headers } = error;
   return {
     kind: 'success',
-    facts: { status, requestId, limits, attempts, etag: undefined, isReplayed: false },
-    headers: new Headers(),
+    facts: { status, requestId, limits, headers, attempts, etag: undefined, isReplayed: false },
     body: undefined,
     ...times,
   };

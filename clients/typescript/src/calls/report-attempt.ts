@@ -13,7 +13,7 @@ export type AttemptFacts = {
 export function reportAttempt(
   onAttempt: ((event: AttemptEvent) => void) | undefined,
   { method, path, attempts, startedMs }: AttemptFacts,
-  outcome: Response | AnsweredFacts | IdentityEngineError,
+  outcome: AnsweredFacts | IdentityEngineError,
   retryInMs?: number,
 ): void {
   if (onAttempt === undefined) return;
@@ -48,15 +48,7 @@ function withoutBody(error: IdentityEngineError): IdentityEngineError {
 /** Status and request id of an answer. */
 type AnsweredFacts = { readonly status: number; readonly requestId: string | undefined };
 
-function answeredWith(
-  outcome: Response | AnsweredFacts | IdentityEngineError,
-): Partial<AnsweredFacts> {
-  if (outcome instanceof Response) {
-    return {
-      status: outcome.status,
-      requestId: outcome.headers.get('x-request-id') ?? undefined,
-    };
-  }
+function answeredWith(outcome: AnsweredFacts | IdentityEngineError): Partial<AnsweredFacts> {
   if (!(outcome instanceof Error)) return outcome;
   const isAnswer = outcome instanceof ApiError || outcome instanceof MalformedAnswerError;
   return isAnswer ? { status: outcome.status, requestId: outcome.requestId } : {};

@@ -21,7 +21,7 @@ export type Arrival = {
 const RETRY_MS = 1_000;
 
 /** Follower options. */
-export type FollowerOptions = Pick<CallOptions, 'requestId'> & {
+export type FollowerOptions = Pick<CallOptions, 'requestId' | 'headers'> & {
   readonly after: string | undefined;
 };
 
@@ -128,7 +128,9 @@ export class EventFollower {
     const { signal } = this.#closing;
     const opened = await EventConnection.open(fetch, request, attemptTimeoutMs, signal);
     if ('connection' in opened) {
-      reportAttempt(onAttempt, facts, opened.response);
+      const { status, headers } = opened.response;
+      const requestId = headers.get('x-request-id') ?? undefined;
+      reportAttempt(onAttempt, facts, { status, requestId });
       this.#fullSinceMs = undefined;
       return opened.connection;
     }

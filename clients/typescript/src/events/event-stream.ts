@@ -11,7 +11,7 @@ import { EventHub } from './event-hub.ts';
 import type { InstanceEvent } from './instance-event.ts';
 
 /** Start position and cancellation of a stream. */
-export type EventsOptions = Pick<CallOptions, 'signal' | 'requestId'> & {
+export type EventsOptions = Pick<CallOptions, 'signal' | 'requestId' | 'headers'> & {
   /** Last event id received; 0 for all events. Default: new events only. */
   readonly after?: number | string | undefined;
 };
@@ -33,8 +33,8 @@ const HUBS = new WeakMap<Caller, Map<string, EventHub>>();
  * `UnauthorizedError`, `ForbiddenError` or `NotFoundError`, a `RateLimitedError` if the account has
  * too many streams for longer than `timeoutMs`, or the abort reason.
  *
- * Streams without `after` or `requestId` share one connection per client and instance; all others
- * have their own. Reading is on demand: a consumer that does not read applies back-pressure, and
+ * Streams without `after`, `requestId` or `headers` share one connection per client and instance;
+ * all others have their own. Reading is on demand: a consumer that does not read applies back-pressure, and
  * the service disconnects a slow reader after a while.
  */
 export class EventStream implements AsyncIterable<InstanceEvent> {
@@ -121,10 +121,10 @@ export class EventStream implements AsyncIterable<InstanceEvent> {
 
   #hub(): EventHub {
     const { path } = this.#followed;
-    const { requestId } = this.#options;
-    const options: FollowerOptions = { requestId, after: this.#lastEventId };
+    const { requestId, headers } = this.#options;
+    const options: FollowerOptions = { requestId, headers, after: this.#lastEventId };
     const follower = () => new EventFollower(this.#caller, path, options);
-    const isShared = options.after === undefined && requestId === undefined;
+    const isShared = [options.after, requestId, headers].every((each) => each === undefined);
     if (!isShared) return new EventHub(follower(), () => {});
     const hubs = HUBS.get(this.#caller) ?? new Map<string, EventHub>();
     HUBS.set(this.#caller, hubs);
