@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import threading
 from typing import Any
 
 import pytest
 
 from both_clients import KEY, Kind, client_of, raised
-from identity_engine import AsyncIdentityEngine, errors
+from identity_engine import AsyncIdentityEngine, AttemptEvent, errors
 from identity_engine._async import follower as async_events
 from identity_engine._async import hub as async_hub
 from identity_engine._sync import follower as sync_events
@@ -284,3 +285,33 @@ def test_closed_or_cancelled_watcher_does_not_end_the_stream_of_others() -> None
     with serving(answers) as server:
         asyncio.run(main(server.base_url))
     assert [request.headers.get("last-event-id") for request in server.requests] == [None, "4"]
+
+
+def test_streams_of_a_view_send_its_headers_over_their_own_connection(kind: Kind) -> None:
+    answers = script(stream(RETRY, "id: 4\n\n", STATE, then="open"))
+    with serving(answers) as server, client_of(kind, server.base_url) as client:
+        view = client.with_headers({"x-game": "a"})
+        handles = [each.instance(INSTANCE) for each in (client, view, client, view)]
+        streams = [iter(handle.events()) for handle in handles]
+        assert [next(events).type for events in streams] == ["state"] * 4
+    assert [request.headers.get("x-game") for request in server.requests] == [None, "a"]
+    assert [request.headers["accept"] for request in server.requests] == ["text/event-stream"] * 2
+
+
+def test_connections_are_reported_like_attempts(
+    kind: Kind, caplog: pytest.LogCaptureFixture
+) -> None:
+    seen: list[AttemptEvent] = []
+    busy = refusal(503, "service_unavailable", reason="shutting_down")
+    answers = script(stream(RETRY), busy, "close", stream(DELETED))
+    with caplog.at_level(logging.DEBUG, "identity_engine"), serving(answers) as server:
+        with client_of(kind, server.base_url, on_attempt=seen.append) as client:
+            assert types_of(client.instance(INSTANCE).events()) == ["deleted"]
+    assert [event.attempt for event in seen] == [1, 1, 2, 3]
+    assert [event.status for event in seen] == [200, 503, None, 200]
+    assert [type(event.error).__name__ for event in seen] == [
+        *("NoneType", "ServiceUnavailableError", "ConnectionError", "NoneType")
+    ]
+    assert {event.path for event in seen} == {f"/instances/{INSTANCE}/events"}
+    assert caplog.messages[1].startswith(f"GET /instances/{INSTANCE}/events, attempt 1: 503")
+    assert f"attempt 3: 200, after {seen[3].duration_s * 1_000:.0f} ms" in caplog.messages[3]

@@ -40,12 +40,15 @@ def members(target: object) -> dict[str, list[str]]:
     return {name: list(inspect.signature(value).parameters) for name, value in public}
 
 
-@pytest.mark.parametrize("group", [*GROUPS, "instance"])
+@pytest.mark.parametrize("group", [*GROUPS, "instance", "client"])
 def test_both_clients_have_the_same_surface(group: str) -> None:
     with IdentityEngine(api_key="k") as client:
         other = AsyncIdentityEngine(api_key="k")
         if group == "instance":
             assert members(client.instance("i")) == members(other.instance("i"))
+        elif group == "client":
+            there = members(other)
+            assert members(client) == {"close": there.pop("aclose"), **there}
         else:
             assert members(getattr(client, group)) == members(getattr(other, group))
 

@@ -32,7 +32,7 @@ from identity_engine._agent.contract_prompt import (
 from identity_engine._agent.outcome import outcome_of
 from identity_engine._agent.tool_policy import ToolActions, ToolMode, ToolPolicy
 from identity_engine._async.agent import AsyncAgent, AsyncAgentTurn
-from identity_engine._async.client import AsyncIdentityEngine
+from identity_engine._async.client import AsyncIdentityEngine, RequestMethod
 from identity_engine._async.events import AsyncEventStream
 from identity_engine._async.guard import AsyncContractGuard
 from identity_engine._async.instance import AsyncInstanceHandle
@@ -103,10 +103,12 @@ from identity_engine.events import (
 )
 from identity_engine.models import Observation
 from identity_engine.results import (
+    Headers,
     Limits,
     NotModified,
     Observed,
     PageInfo,
+    Requested,
     RequestLimit,
     Result,
     Throttled,
@@ -154,6 +156,7 @@ __all__ = [
     "FileSpool",
     "ForbiddenError",
     "GapEvent",
+    "Headers",
     "IdentityEngine",
     "IdentityEngineError",
     "InstanceHandle",
@@ -175,6 +178,8 @@ __all__ = [
     "RateLimitedError",
     "Rejected",
     "RequestLimit",
+    "RequestMethod",
+    "Requested",
     "ResetEvent",
     "Result",
     "ServiceUnavailableError",

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from identity_engine.actions import ACTIONS
-from identity_engine.results import Limits
+from identity_engine.results import Headers, Limits
 
 
 class IdentityEngineError(Exception):
@@ -58,6 +58,7 @@ class ApiError(IdentityEngineError):
         limits: Limits,
         details: Mapping[str, Any] | None,
         retry_after_s: float | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -74,6 +75,8 @@ class ApiError(IdentityEngineError):
         """All fields of ``details``, including unknown fields; None without details."""
         self.retry_after_s = retry_after_s
         """Seconds until a retry can succeed; None if unknown."""
+        self.headers = Headers(headers)
+        """All headers of the answer."""
 
     @property
     def field(self) -> str | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Generic, Literal
+from typing import Any, Generic, Literal
 
+import httpx
 from pydantic import BaseModel, ConfigDict
 from typing_extensions import TypeVar
 
@@ -32,6 +34,27 @@ class Limits:
     """Request limit of the minute."""
     monthly_remaining: int | None
     """Cycles left in the calendar month (UTC)."""
+
+
+class Headers(Mapping[str, str]):
+    """Headers of an answer. Names are case-insensitive, and lower-case in iterations."""
+
+    __slots__ = ("_headers",)
+
+    def __init__(self, headers: Mapping[str, str] | None = None) -> None:
+        self._headers = httpx.Headers(headers)
+
+    def __getitem__(self, name: str) -> str:
+        return self._headers[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._headers.keys())
+
+    def __len__(self) -> int:
+        return len(self._headers.keys())
+
+    def __repr__(self) -> str:
+        return f"Headers({dict(self)!r})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +87,8 @@ class Result(Generic[T_co]):
     """Requests sent, at least 1."""
     is_not_modified: Literal[False] = field(default=False, kw_only=True)
     """Always False. ``NotModified`` is the other result of a conditional read."""
+    headers: Headers = field(default_factory=Headers, kw_only=True, repr=False, compare=False)
+    """All headers of the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +99,14 @@ class Observed(Result[T_co]):
     """None if the observations were applied. Otherwise nothing changed, and ``data`` is the current
     state.
     """
+
+
+@dataclass(frozen=True, slots=True)
+class Requested(Result[T_co]):
+    """Answer to ``client.request``. ``data`` is JSON, as the service sent it; None after a 204."""
+
+    pagination: dict[str, Any] | None = None
+    """Position in a list, as the service sent it; None for other answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +129,8 @@ class NotModified:
     """Always False: reads are never replayed."""
     is_not_modified: Literal[True] = True
     """Always True."""
+    headers: Headers = field(default_factory=Headers, kw_only=True, repr=False, compare=False)
+    """All headers of the answer."""
 
 
 class PageInfo(BaseModel):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator
 from contextlib import aclosing
+from typing import Any
 
 from typing_extensions import assert_type
 
@@ -20,6 +21,7 @@ from identity_engine import (
     ObservationBuffer,
     Observed,
     Page,
+    Requested,
     Result,
     Throttled,
     ToolPolicy,
@@ -27,11 +29,16 @@ from identity_engine import (
     wording_with,
 )
 from identity_engine.models import (
+    BatchObservation,
+    BatchObservationDict,
     BatchProcessed,
     BatchStates,
     HistoryRecord,
+    InitialConfigDict,
     Instance,
+    ObservationDict,
     Processed,
+    TestAnswerDict,
 )
 
 
@@ -64,6 +71,34 @@ def sync_use(client: IdentityEngine) -> None:
     state = observed.data.snapshot.stress_state
     print(state == "LOW" or state == "of a later release")
     ObservationBuffer(client).add("i", {"mode_target": "ORDER", "signal_strength": 1})
+
+
+def use_of_dictionaries(client: IdentityEngine, stored: dict[str, Any]) -> None:
+    agent = client.instance("i")
+    observation: ObservationDict = {"mode_target": "ORDER", "signal_strength": 0.5}
+    keyed: list[BatchObservationDict] = [{**observation, "idempotency_key": "key-1"}]
+    models = [BatchObservation(mode_target="ORDER", signal_strength=1)]
+    agent.process(observation)
+    agent.process(stored)
+    agent.process_batch(keyed)
+    agent.process_batch(models)
+    agent.simulate([observation, stored])
+    ObservationBuffer(client).add("i", keyed[0])
+    config: InitialConfigDict = {"mode_strengths": {"order": 0.5}}
+    client.instances.create("Ada", initial_config=config)
+    answers: list[TestAnswerDict] = [{"question_id": "q01", "value": 3}]
+    result = client.tests.submit(answers)
+    client.instances.create("Ada", initial_config=result.data.initial_config)
+
+
+def use_of_every_call(client: IdentityEngine) -> None:
+    view = client.with_headers({"X-Game": "a"})
+    assert_type(view, IdentityEngine)
+    requested = view.request("POST", "/later", query={"page": 1}, body={"a": [1]})
+    assert_type(requested, Requested[Any])
+    assert_type(requested.headers.get("etag"), str | None)
+    again = view.request("GET", "/later", if_none_match="e")
+    assert_type(again, Requested[Any] | NotModified)
 
 
 def agent_use(client: IdentityEngine) -> None:
@@ -108,4 +143,7 @@ def wrong_use(client: IdentityEngine) -> None:
     client.instance("i").history(limit="10")  # type: ignore[arg-type] # pyright: ignore
     ToolPolicy({"send_email": "exlpore"})  # type: ignore[dict-item] # pyright: ignore
     Agent(client.instance("i")).begin("run").used("x", "no")  # type: ignore[arg-type] # pyright: ignore
+    client.request("TRACE", "/later")  # type: ignore[call-overload] # pyright: ignore
+    misspelt: ObservationDict = {"mode_target": "ORDR", "signal_strength": 1}  # type: ignore[typeddict-item] # pyright: ignore
+    client.instance("i").process(misspelt)
     Observation(mode_target=3, signal_strength=1)  # type: ignore[arg-type] # pyright: ignore

@@ -4,28 +4,37 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping
+from dataclasses import replace
 
 import httpx
+from typing_extensions import Self
 
 from identity_engine._async.connections import GRACE_S, AsyncConnections
 from identity_engine._core.answer import Answer, refusal_of
 from identity_engine._core.async_io import sleep
 from identity_engine._core.attempt_event import AttemptEvent
+from identity_engine._core.attempt_log import LOGGER
 from identity_engine._core.attempts import Attempts
 from identity_engine._core.call import Call
 from identity_engine._core.settings import Settings
 from identity_engine._core.transport_errors import is_sent, own_error_of
-from identity_engine.errors import IdentityEngineError
-
-logger = logging.getLogger("identity_engine")
+from identity_engine.errors import ApiError, IdentityEngineError, MalformedAnswerError
 
 
 class AsyncCaller:
-    """Sends the calls of one client."""
+    """Sends the calls of one client, with the client's extra headers."""
 
-    def __init__(self, settings: Settings, http_client: httpx.AsyncClient | None) -> None:
+    def __init__(
+        self, settings: Settings, connections: AsyncConnections, headers: Mapping[str, str]
+    ) -> None:
         self.settings = settings
-        self.connections = AsyncConnections(settings, http_client)
+        self.connections = connections
+        self.headers = headers
+
+    def with_headers(self, headers: Mapping[str, str]) -> Self:
+        """Returns a caller with more extra headers, which shares the connections."""
+        return type(self)(self.settings, self.connections, {**self.headers, **headers})
 
     async def send(
         self, call: Call, timeout_s: float | None = None, attempts_max: int | None = None
@@ -36,6 +45,8 @@ class AsyncCaller:
         cannot help or is not allowed.
         """
         bounds = self.settings.bounds_of(timeout_s, attempts_max)
+        if self.headers:
+            call = replace(call, headers={**self.headers, **call.headers})
         attempts = Attempts(call, bounds, time.monotonic())
         while True:
             may_take_s = attempts.begin(time.monotonic())
@@ -43,7 +54,8 @@ class AsyncCaller:
             answer, error = await self._attempt(attempts, may_take_s)
             now_s = time.monotonic()
             retry_in_s = None if error is None else attempts.failed(error, now_s)
-            self._note(attempts, now_s - attempt_began_s, answer, error, retry_in_s)
+            facts = (answer, error, retry_in_s)
+            self.note(call, attempts.count, now_s - attempt_began_s, *facts)
             if error is None:
                 assert answer is not None, "an attempt without an error has an answer"
                 return answer
@@ -73,31 +85,34 @@ class AsyncCaller:
         )
         return (answer, None) if answer.is_success else (answer, refusal_of(answer))
 
-    def _note(
+    def note(
         self,
-        attempts: Attempts,
+        call: Call,
+        attempt: int,
         duration_s: float,
-        answer: Answer | None,
+        answer: Answer | ApiError | MalformedAnswerError | None,
         error: IdentityEngineError | None,
-        retry_in_s: float | None,
+        retry_in_s: float | None = None,
     ) -> None:
+        """Reports an attempt to the hook and the log. ``answer``: has status and request id."""
         hook = self.settings.on_attempt
-        if hook is None and not logger.isEnabledFor(logging.DEBUG):
+        level = logging.DEBUG if error is None else self.settings.failure_level
+        if hook is None and not LOGGER.isEnabledFor(level):
             return
         event = AttemptEvent(
-            method=attempts.call.method,
-            path=attempts.call.path,
-            attempt=attempts.count,
+            method=call.method,
+            path=call.path,
+            attempt=attempt,
             status=None if answer is None else answer.status,
             duration_s=duration_s,
             request_id=None if answer is None else answer.request_id,
             retry_in_s=retry_in_s,
             error=error,
         )
-        logger.debug("%s", event)
+        LOGGER.log(level, "%s", event)
         if hook is None:
             return
         try:
             hook(event)
         except Exception:
-            logger.exception("on_attempt raised an error")
+            LOGGER.exception("on_attempt raised an error")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from copy import copy
 from types import TracebackType
+from typing import Any, Literal, overload
 
 import httpx
 from typing_extensions import Self
@@ -12,17 +14,24 @@ from identity_engine._async.account import AsyncOwnAccount
 from identity_engine._async.audit import AsyncAudit
 from identity_engine._async.billing import AsyncBilling
 from identity_engine._async.caller import AsyncCaller
+from identity_engine._async.connections import AsyncConnections
 from identity_engine._async.hub import AsyncHubs
 from identity_engine._async.instance import AsyncInstanceHandle
 from identity_engine._async.instances import AsyncInstances
 from identity_engine._async.personality_tests import AsyncTests
 from identity_engine._async.personas import AsyncPersonas
 from identity_engine._core.attempt_event import AttemptEvent
+from identity_engine._core.envelope import requested_of
+from identity_engine._core.raw_request import raw
+from identity_engine._core.request_headers import extra_headers
 from identity_engine._core.settings import (
     ATTEMPT_TIMEOUT_S_DEFAULT,
     TIMEOUT_S_DEFAULT,
     settings_of,
 )
+from identity_engine.results import NotModified, Requested
+
+RequestMethod = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 
 class AsyncIdentityEngine:
@@ -43,10 +52,28 @@ class AsyncIdentityEngine:
             client does not close ``http_client``. Up to 100 calls run concurrently.
         on_attempt: Called after every attempt, with an event that contains neither the key nor
             bodies. Exceptions are logged.
+        headers: Extra headers of every request; values are printable ASCII. Headers that have an
+            option, such as ``Authorization``, are refused. See also ``with_headers``.
+        application: Name of the calling application for the header ``User-Agent``, such as
+            ``my-game/2.1``. At most 200 characters.
 
     Raises:
-        ConfigurationError: The key is missing, or the address does not end in ``/v1``.
+        ConfigurationError: The key is missing, the address does not end in ``/v1``, or an option is
+            invalid.
     """
+
+    instances: AsyncInstances
+    """Creates, reads, renames, deletes and lists instances."""
+    personas: AsyncPersonas
+    """The reference personas."""
+    tests: AsyncTests
+    """The personality test."""
+    account: AsyncOwnAccount
+    """Plan, usage and key."""
+    audit: AsyncAudit
+    """The audit trail."""
+    billing: AsyncBilling
+    """Payment provider pages."""
 
     def __init__(
         self,
@@ -58,6 +85,8 @@ class AsyncIdentityEngine:
         attempts_max: int | None = None,
         http_client: httpx.AsyncClient | None = None,
         on_attempt: Callable[[AttemptEvent], None] | None = None,
+        headers: Mapping[str, str] | None = None,
+        application: str | None = None,
     ) -> None:
         settings = settings_of(
             api_key=api_key,
@@ -66,21 +95,21 @@ class AsyncIdentityEngine:
             attempt_timeout_s=attempt_timeout_s,
             attempts_max=attempts_max,
             on_attempt=on_attempt,
+            headers=headers,
+            application=application,
         )
-        self._caller = AsyncCaller(settings, http_client)
+        connections = AsyncConnections(settings, http_client)
+        self._call_with(AsyncCaller(settings, connections, settings.headers))
+
+    def _call_with(self, caller: AsyncCaller) -> None:
+        self._caller = caller
         self._hubs = AsyncHubs()
-        self.instances = AsyncInstances(self._caller)
-        """Creates, reads, renames, deletes and lists instances."""
-        self.personas = AsyncPersonas(self._caller)
-        """The reference personas."""
-        self.tests = AsyncTests(self._caller)
-        """The personality test."""
-        self.account = AsyncOwnAccount(self._caller)
-        """Plan, usage and key."""
-        self.audit = AsyncAudit(self._caller)
-        """The audit trail."""
-        self.billing = AsyncBilling(self._caller)
-        """Payment provider pages."""
+        self.instances = AsyncInstances(caller)
+        self.personas = AsyncPersonas(caller)
+        self.tests = AsyncTests(caller)
+        self.account = AsyncOwnAccount(caller)
+        self.audit = AsyncAudit(caller)
+        self.billing = AsyncBilling(caller)
 
     @property
     def base_url(self) -> str:
@@ -90,6 +119,102 @@ class AsyncIdentityEngine:
     def instance(self, id: str) -> AsyncInstanceHandle:
         """Returns an instance handle, without a request."""
         return AsyncInstanceHandle(self._caller, self._hubs, id)
+
+    def with_headers(self, headers: Mapping[str, str]) -> Self:
+        """Returns a client whose calls and streams also send these headers, without a request.
+
+        Both clients share their connections: closing one closes both. A header of this client with
+        the same name is replaced.
+
+        Args:
+            headers: Names and values; values are printable ASCII.
+
+        Raises:
+            ConfigurationError: A name or value is invalid, or the header has an option, such as
+                ``Idempotency-Key``.
+        """
+        view = copy(self)
+        view._call_with(self._caller.with_headers(extra_headers(headers)))
+        return view
+
+    @overload
+    async def request(
+        self,
+        method: RequestMethod,
+        path: str,
+        *,
+        query: Mapping[str, object] | None = None,
+        body: object = None,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+        if_none_match: None = None,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+        attempts_max: int | None = None,
+    ) -> Requested[Any]: ...
+
+    @overload
+    async def request(
+        self,
+        method: RequestMethod,
+        path: str,
+        *,
+        query: Mapping[str, object] | None = None,
+        body: object = None,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+        if_none_match: str,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+        attempts_max: int | None = None,
+    ) -> Requested[Any] | NotModified: ...
+
+    async def request(
+        self,
+        method: RequestMethod,
+        path: str,
+        *,
+        query: Mapping[str, object] | None = None,
+        body: object = None,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+        if_none_match: str | None = None,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+        attempts_max: int | None = None,
+    ) -> Requested[Any] | NotModified:
+        """Sends a request to any path, such as a path of a later service.
+
+        A GET is retried like other reads. A change is retried with an ``idempotency_key``, and
+        otherwise only if the failed attempt certainly changed nothing.
+
+        Args:
+            method: ``GET``, ``POST``, ``PUT``, ``PATCH`` or ``DELETE``.
+            path: Path relative to ``/v1``, beginning with ``/``. Segments are encoded.
+            query: Query parameters; parameters with value None are omitted.
+            body: Request body, sent as JSON; default no body.
+            idempotency_key: 1 to 255 printable ASCII characters; default no key. Set a key only for
+                a path that supports keys.
+            if_match: The expected ``etag``.
+            if_none_match: An ``etag``; if it is the current version, the answer is ``NotModified``.
+            request_id: Caller's request id.
+            timeout_s: Deadline including retries, in seconds.
+            attempts_max: Maximum requests; retries until the deadline by default.
+
+        Raises:
+            ConfigurationError: The path is invalid or would leave ``/v1``.
+        """
+        call = raw(
+            method,
+            path,
+            query=query,
+            body=body,
+            idempotency_key=idempotency_key,
+            if_match=if_match,
+            if_none_match=if_none_match,
+            request_id=request_id,
+        )
+        return requested_of(await self._caller.send(call, timeout_s, attempts_max))
 
     async def aclose(self) -> None:
         """Closes the connections. Later calls fail."""

@@ -22,7 +22,6 @@ from identity_engine._core.process import Lock, Place, process
 from identity_engine._core.settings import CALLS_AT_ONCE, KEEP_ALIVE_S, Settings
 from identity_engine._core.spread import CALLS_OF_A_POOL, Spread
 from identity_engine._core.tracing import add_trace_context
-from identity_engine._version import __version__
 from identity_engine.errors import ClientClosedError, ConfigurationError
 
 GRACE_S = 0.05
@@ -64,7 +63,7 @@ class AsyncConnections:
         self._headers = {
             "Authorization": f"Bearer {settings.api_key}",
             "Accept": "application/json",
-            "User-Agent": f"identity-engine-python/{__version__}",
+            "User-Agent": settings.user_agent,
         }
         self._lock = Lock()
         self._pools: WeakKeyDictionary[Place, AsyncPools] = WeakKeyDictionary()

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, overload
 
 from identity_engine._async.instance_reads import AsyncInstanceReads
 from identity_engine._core.answer import Answer
 from identity_engine._core.call import Repeatable, path_of, send
+from identity_engine._core.dictionaries import BatchObservationInput, ObservationInput
 from identity_engine._core.envelope import One, is_old, observed_of, result_of
 from identity_engine._core.guards import Seen
 from identity_engine.models import (
     BatchProcessed,
     BatchStates,
-    Observation,
     Processed,
     ResetDone,
     ResetMode,
@@ -27,9 +27,6 @@ _BATCH = One[BatchProcessed]
 _STATES = One[States]
 _BATCH_STATES = One[BatchStates]
 _RESET = One[ResetDone]
-
-ObservationInput = Observation | Mapping[str, Any]
-"""An observation as a model, or as a mapping with the same fields."""
 
 
 class AsyncInstanceHandle(AsyncInstanceReads):
@@ -68,7 +65,7 @@ class AsyncInstanceHandle(AsyncInstanceReads):
         call = send(
             "POST",
             path_of("instances", self.id, "process"),
-            _fields(observation),
+            observation,
             Repeatable.ALWAYS,
             is_keyed=True,
             idempotency_key=idempotency_key,
@@ -84,7 +81,7 @@ class AsyncInstanceHandle(AsyncInstanceReads):
     @overload
     async def process_batch(
         self,
-        observations: Sequence[ObservationInput],
+        observations: Sequence[BatchObservationInput],
         *,
         include_intermediate: Literal[False] = False,
         strict: bool = False,
@@ -97,7 +94,7 @@ class AsyncInstanceHandle(AsyncInstanceReads):
     @overload
     async def process_batch(
         self,
-        observations: Sequence[ObservationInput],
+        observations: Sequence[BatchObservationInput],
         *,
         include_intermediate: Literal[True],
         strict: bool = False,
@@ -110,7 +107,7 @@ class AsyncInstanceHandle(AsyncInstanceReads):
     @overload
     async def process_batch(
         self,
-        observations: Sequence[ObservationInput],
+        observations: Sequence[BatchObservationInput],
         *,
         include_intermediate: bool,
         strict: bool = False,
@@ -122,7 +119,7 @@ class AsyncInstanceHandle(AsyncInstanceReads):
 
     async def process_batch(
         self,
-        observations: Sequence[ObservationInput],
+        observations: Sequence[BatchObservationInput],
         *,
         include_intermediate: bool = False,
         strict: bool = False,
@@ -203,6 +200,7 @@ class AsyncInstanceHandle(AsyncInstanceReads):
             {"observations": list(observations)},
             Repeatable.ALWAYS,
             request_id=request_id,
+            is_read=True,
         )
         return result_of(await self._caller.send(call, timeout_s, attempts_max), _STATES)
 
@@ -252,9 +250,3 @@ class AsyncInstanceHandle(AsyncInstanceReads):
         if not is_old(result):
             seen = Seen(state.contract, answer.began_s, time.monotonic(), state.snapshot.cycle)
             self._guards.update(seen)
-
-
-def _fields(observation: ObservationInput) -> Mapping[str, object]:
-    if isinstance(observation, Observation):
-        return observation.model_dump(exclude_unset=True)
-    return observation

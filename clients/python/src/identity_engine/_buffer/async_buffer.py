@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from identity_engine._async.client import AsyncIdentityEngine
@@ -20,9 +20,10 @@ from identity_engine._buffer.options import (
 )
 from identity_engine._buffer.spool import FileSpool, SpoolStore
 from identity_engine._core.async_io import present_place
+from identity_engine._core.dictionaries import BatchObservationInput
 from identity_engine._core.process import Place, inherited, process
 from identity_engine.errors import ConfigurationError
-from identity_engine.models import BatchProcessed, Observation
+from identity_engine.models import BatchProcessed
 from identity_engine.results import Observed
 
 
@@ -112,7 +113,7 @@ class AsyncObservationBuffer:
         if self._has_spool and _is_loop_running():
             self._present()
 
-    async def add(self, instance_id: str, observation: Observation | Mapping[str, Any]) -> None:
+    async def add(self, instance_id: str, observation: BatchObservationInput) -> None:
         """Adds an observation; waits while the buffer is full.
 
         Raises:

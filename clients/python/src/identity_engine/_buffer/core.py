@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from identity_engine._buffer.batch import Batch, UnacknowledgedBatch, batch_of, restored
@@ -16,6 +16,7 @@ from identity_engine._buffer.options import Acknowledged, BufferClosed, BufferOp
 from identity_engine._buffer.spool import SpooledDone, SpooledObservation
 from identity_engine._buffer.spool_writer import SpoolWriter
 from identity_engine._buffer.verdict import Judged, Verdict, judge
+from identity_engine._core.dictionaries import BatchObservationInput
 from identity_engine._core.process import process
 from identity_engine._core.retry import wait_before
 from identity_engine.errors import (
@@ -24,7 +25,7 @@ from identity_engine.errors import (
     IdentityEngineError,
     MalformedAnswerError,
 )
-from identity_engine.models import BatchProcessed, Observation
+from identity_engine.models import BatchProcessed
 from identity_engine.results import Observed
 
 Send = Callable[[str, Sequence[dict[str, Any]], str], Awaitable[Observed[BatchProcessed]]]
@@ -67,7 +68,7 @@ class BufferCore:
         self.ledger = Ledger(options)
         self.error: BaseException | None = None
 
-    async def add(self, instance_id: str, observation: Observation | Mapping[str, Any]) -> None:
+    async def add(self, instance_id: str, observation: BatchObservationInput) -> None:
         """Adds an observation; waits while the buffer is full."""
         self._assert_open()
         item = item_of(observation, self._now_ms())

@@ -11,8 +11,8 @@ from typing import Any
 from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
 from identity_engine._core.call import json_of
+from identity_engine._core.dictionaries import BatchObservationInput
 from identity_engine._core.uuid7 import uuid7
-from identity_engine.models import Observation
 
 AHEAD_MS_MAX = 24 * 3_600_000
 """Maximum time by which a timestamp may be ahead of the clock, in milliseconds. An observation
@@ -61,7 +61,7 @@ class Item:
         self.text = time_text(at_ms)
 
 
-def item_of(observation: Observation | Mapping[str, Any], now_ms: int) -> Item:
+def item_of(observation: BatchObservationInput, now_ms: int) -> Item:
     """Makes an item. Raises ``ValueError`` for invalid JSON, timestamps or keys."""
     text = json_of(observation)
     fields = json.loads(text)

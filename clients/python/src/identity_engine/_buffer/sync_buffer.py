@@ -6,7 +6,7 @@ import asyncio
 import concurrent.futures
 import os
 import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -21,10 +21,11 @@ from identity_engine._buffer.options import (
     ThrottledObservation,
 )
 from identity_engine._buffer.spool import FileSpool, SpoolStore
+from identity_engine._core.dictionaries import BatchObservationInput
 from identity_engine._core.process import Lock, inherited, process
 from identity_engine._sync.client import IdentityEngine
 from identity_engine.errors import BufferClosedError, ConfigurationError
-from identity_engine.models import BatchProcessed, Observation
+from identity_engine.models import BatchProcessed
 from identity_engine.results import Observed
 
 T = TypeVar("T")
@@ -103,7 +104,7 @@ class ObservationBuffer:
         self._start = start
         self._thread = start()
 
-    def add(self, instance_id: str, observation: Observation | Mapping[str, Any]) -> None:
+    def add(self, instance_id: str, observation: BatchObservationInput) -> None:
         """Adds an observation; waits while the buffer is full.
 
         Raises:

@@ -100,6 +100,7 @@ def refusal_of(answer: Answer) -> IdentityEngineError:
         status=answer.status,
         request_id=answer.request_id,
         limits=answer.limits,
+        headers=answer.headers,
         details=details if isinstance(details, dict) else None,
         retry_after_s=retry_after_s,
     )

@@ -37,13 +37,8 @@ class Call:
     query: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     content: bytes | None = None
-
-    @property
-    def is_read(self) -> bool:
-        """Whether the call is read-only."""
-        return (
-            self.method == "GET" or self.path.endswith("/simulate") or self.path == "/test/submit"
-        )
+    is_read: bool = False
+    """Whether the call is read-only."""
 
 
 def get(
@@ -54,14 +49,15 @@ def get(
     if_none_match: str | None = None,
 ) -> Call:
     """Makes a ``GET`` call. Query parameters with value None are omitted."""
-    headers = _headers({"X-Request-Id": request_id, "If-None-Match": if_none_match})
-    return Call("GET", path, Repeatable.ALWAYS, query=_query(query or {}), headers=headers)
+    headers = headers_of({"X-Request-Id": request_id, "If-None-Match": if_none_match})
+    query_texts = query_of(query or {})
+    return Call("GET", path, Repeatable.ALWAYS, query_texts, headers, is_read=True)
 
 
 def send(
     method: str,
     path: str,
-    body: Mapping[str, object] | None,
+    body: object,
     repeatable: Repeatable,
     *,
     request_id: str | None = None,
@@ -70,10 +66,11 @@ def send(
     if_match: str | None = None,
     strict: bool = False,
     in_order: bool = False,
+    is_read: bool = False,
 ) -> Call:
     """Makes a call with a body. The default key is a new UUIDv7. ``in_order``: see ``json_of``."""
     key = (idempotency_key or uuid7()) if is_keyed else None
-    headers = _headers(
+    headers = headers_of(
         {
             "Content-Type": None if body is None else "application/json",
             "X-Request-Id": request_id,
@@ -83,7 +80,7 @@ def send(
         }
     )
     content = None if body is None else json_of(body, in_order=in_order)
-    return Call(method, path, repeatable, headers=headers, content=content)
+    return Call(method, path, repeatable, {}, headers, content, is_read)
 
 
 def path_of(*segments: object) -> str:
@@ -176,7 +173,8 @@ def is_text(text: str) -> bool:
     return True
 
 
-def _headers(headers: Mapping[str, object]) -> dict[str, str]:
+def headers_of(headers: Mapping[str, object]) -> dict[str, str]:
+    """Checks header values, and omits headers with value None."""
     given: dict[str, str] = {}
     for name, value in headers.items():
         if value is None:
@@ -187,8 +185,9 @@ def _headers(headers: Mapping[str, object]) -> dict[str, str]:
     return given
 
 
-def _query(query: Mapping[str, object]) -> dict[str, str]:
-    return {name: _text(value) for name, value in query.items() if value is not None}
+def query_of(query: Mapping[str, object]) -> dict[str, str]:
+    """Converts query parameters to texts, and omits parameters with value None."""
+    return {_text(name): _text(value) for name, value in query.items() if value is not None}
 
 
 def _text(value: object) -> str:

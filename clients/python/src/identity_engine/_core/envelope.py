@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from identity_engine._core.answer import Answer, malformed, retry_after_of
 from identity_engine._core.lenient_json import read_json
 from identity_engine.errors import ApiError
-from identity_engine.results import NotModified, Observed, PageInfo, Result, Throttled
+from identity_engine.results import (
+    Headers,
+    NotModified,
+    Observed,
+    PageInfo,
+    Requested,
+    Result,
+    Throttled,
+)
 
 T = TypeVar("T")
 E = TypeVar("E", bound=BaseModel)
@@ -29,6 +37,14 @@ class Many(BaseModel, Generic[T]):
     model_config = ConfigDict(extra="ignore")
     data: list[T]
     pagination: PageInfo
+
+
+class Raw(BaseModel):
+    """``{"data": …, "pagination": {…}}`` of any path."""
+
+    model_config = ConfigDict(extra="ignore")
+    data: dict[str, Any] | list[Any]
+    pagination: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +72,32 @@ def observed_of(answer: Answer, frame: type[One[T]]) -> Observed[T]:
         etag=answer.headers.get("etag"),
         is_replayed=_is_replayed(answer),
         attempts=answer.attempts,
+        headers=Headers(answer.headers),
         throttled=throttled,
     )
 
 
 def conditional_of(answer: Answer, frame: type[One[T]]) -> Result[T] | NotModified:
     """Reads the result of a conditional read, which may be "not modified"."""
-    if answer.status != 304 or not answer.is_conditional:
-        return result_of(answer, frame)
-    return NotModified(
-        status=304,
+    is_current = answer.status == 304 and answer.is_conditional
+    return _not_modified(answer) if is_current else result_of(answer, frame)
+
+
+def requested_of(answer: Answer) -> Requested[Any] | NotModified:
+    """Reads the result of ``client.request``."""
+    if answer.status == 304 and answer.is_conditional:
+        return _not_modified(answer)
+    body = None if answer.status == 204 else _read(answer, Raw)
+    return Requested(
+        data=None if body is None else body.data,
+        status=answer.status,
         request_id=answer.request_id,
         limits=answer.limits,
         etag=answer.headers.get("etag"),
+        is_replayed=_is_replayed(answer),
         attempts=answer.attempts,
+        headers=Headers(answer.headers),
+        pagination=None if body is None else body.pagination,
     )
 
 
@@ -89,6 +117,18 @@ def refused_as(error: ApiError, data: T) -> Result[T]:
         etag=None,
         is_replayed=False,
         attempts=error.attempts,
+        headers=error.headers,
+    )
+
+
+def _not_modified(answer: Answer) -> NotModified:
+    return NotModified(
+        status=304,
+        request_id=answer.request_id,
+        limits=answer.limits,
+        etag=answer.headers.get("etag"),
+        attempts=answer.attempts,
+        headers=Headers(answer.headers),
     )
 
 
@@ -101,6 +141,7 @@ def _result(answer: Answer, data: T) -> Result[T]:
         etag=answer.headers.get("etag"),
         is_replayed=_is_replayed(answer),
         attempts=answer.attempts,
+        headers=Headers(answer.headers),
     )
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import httpx
 
 from identity_engine._core.attempt_event import AttemptEvent
+from identity_engine._core.attempt_log import VARIABLE, failure_level_of
+from identity_engine._core.request_headers import extra_headers, user_agent_of
 from identity_engine.errors import ConfigurationError
 
 BASE_URL_DEFAULT = "http://127.0.0.1:8000/v1"
@@ -59,6 +61,11 @@ class Settings:
     base_url: str
     bounds: Bounds
     on_attempt: Callable[[AttemptEvent], None] | None
+    headers: Mapping[str, str]
+    """Extra headers of every request, with lower-case names."""
+    user_agent: str
+    failure_level: int
+    """Logging level of a failed attempt."""
 
     def bounds_of(self, timeout_s: float | None, attempts_max: int | None) -> Bounds:
         """Bounds of one call. Raises ``ConfigurationError`` for a bound out of range."""
@@ -83,6 +90,8 @@ def settings_of(
     attempt_timeout_s: float,
     attempts_max: int | None,
     on_attempt: Callable[[AttemptEvent], None] | None,
+    headers: Mapping[str, str] | None,
+    application: str | None,
 ) -> Settings:
     """Makes settings from arguments; replaces None by the environment or defaults.
 
@@ -99,6 +108,9 @@ def settings_of(
         base_url=_checked(address),
         bounds=Bounds(timeout_s, attempt_timeout_s, attempts_max),
         on_attempt=on_attempt,
+        headers=extra_headers(headers or {}),
+        user_agent=user_agent_of(application),
+        failure_level=failure_level_of(os.environ.get(VARIABLE)),
     )
 
 

@@ -11,7 +11,7 @@ import httpx
 from httpx_sse import ServerSentEvent, SSEError
 
 from identity_engine._core.answer import Answer, malformed, refusal_of
-from identity_engine._core.call import get
+from identity_engine._core.call import Call, get
 from identity_engine._core.event_text import event_of
 from identity_engine._core.retry import wait_before
 from identity_engine._core.sync_io import blocks_of, limit_s, sleep
@@ -119,14 +119,29 @@ class Follower:
             response.close()
 
     def _open(self) -> httpx.Response:
+        """Opens a connection, and reports the attempt like an attempt of a call."""
+        call = get(self._path)
+        attempt = self._failures + 1
+        began_s = time.monotonic()
+        try:
+            response = self._answered(call)
+        except IdentityEngineError as error:
+            refusal = error if isinstance(error, (ApiError, MalformedAnswerError)) else None
+            self._caller.note(call, attempt, time.monotonic() - began_s, refusal, error)
+            raise
+        opened = Answer(response.status_code, response.headers, b"")
+        self._caller.note(call, attempt, time.monotonic() - began_s, opened, None)
+        return response
+
+    def _answered(self, call: Call) -> httpx.Response:
         attempt_s = self._caller.settings.bounds.attempt_timeout_s
-        headers = {"Accept": "text/event-stream"}
+        headers = {**self._caller.headers, "Accept": "text/event-stream"}
         if self.last_event_id is not None:
             headers["Last-Event-ID"] = self.last_event_id
         timeout = httpx.Timeout(attempt_s, read=SILENCE_S_MAX)
         try:
             with limit_s(attempt_s):
-                response = self._caller.connections.open(get(self._path), timeout, headers)
+                response = self._caller.connections.open(call, timeout, headers)
                 if response.status_code != 200:
                     self._refused(response)
         except IdentityEngineError:

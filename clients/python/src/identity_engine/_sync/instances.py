@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from typing import Any, overload
+from collections.abc import Generator
+from typing import overload
 
 from identity_engine._core.call import Repeatable, get, path_of, send
+from identity_engine._core.dictionaries import InitialConfigInput
 from identity_engine._core.envelope import Many, One, conditional_of, refused_as, result_of
 from identity_engine._sync.caller import Caller
 from identity_engine._sync.page import Page, fetch_page, items_of
@@ -13,7 +14,6 @@ from identity_engine.errors import NotFoundError
 from identity_engine.models import (
     CreatedInstance,
     DeletedInstance,
-    InitialConfig,
     Instance,
     InstancesSort,
     ListedInstance,
@@ -40,7 +40,7 @@ class Instances:
         name: str,
         *,
         description: str | None = None,
-        initial_config: InitialConfig | Mapping[str, Any] | None = None,
+        initial_config: InitialConfigInput | None = None,
         idempotency_key: str | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,

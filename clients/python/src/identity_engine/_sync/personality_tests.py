@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from identity_engine._core.call import Repeatable, get, send
+from identity_engine._core.dictionaries import TestAnswerInput
 from identity_engine._core.envelope import One, result_of
 from identity_engine._sync.caller import Caller
-from identity_engine.models import Questionnaire, TestAnswer, TestResult
+from identity_engine.models import Questionnaire, TestResult
 from identity_engine.results import Result
 
 _QUESTIONS = One[Questionnaire]
@@ -40,7 +40,7 @@ class Tests:
 
     def submit(
         self,
-        answers: Sequence[TestAnswer | Mapping[str, Any]],
+        answers: Sequence[TestAnswerInput],
         *,
         version: str | None = None,
         request_id: str | None = None,
@@ -63,5 +63,7 @@ class Tests:
         body: dict[str, object] = {"answers": list(answers)}
         if version is not None:
             body["version"] = version
-        call = send("POST", "/test/submit", body, Repeatable.ALWAYS, request_id=request_id)
+        call = send(
+            "POST", "/test/submit", body, Repeatable.ALWAYS, request_id=request_id, is_read=True
+        )
         return result_of(self._caller.send(call, timeout_s, attempts_max), _RESULT)
