@@ -14,7 +14,7 @@ import pytest
 from pydantic import BaseModel, TypeAdapter
 
 from both_clients import Kind, client_of
-from identity_engine import errors
+from identity_engine import __version__, errors
 from wire_server import Fault, Reply, Request, serving
 
 FOLDER = Path(__file__).resolve().parent.parent.parent / "cases"
@@ -27,7 +27,9 @@ CASES = [
 ]
 UUID7 = re.compile(r"^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")
 
-OPTIONS = {"timeout_s", "idempotency_key", "if_match", "if_none_match", "request_id", "strict"}
+CLIENT = f"identity-engine-python/{__version__}"
+"""Name and version of this client."""
+
 POSITIONAL = {
     "instances.create": ["name"],
     "instances.get": ["id"],
@@ -41,6 +43,7 @@ POSITIONAL = {
     "tests.submit": ["answers"],
     "billing.checkout": ["plan"],
     "billing.portal": ["return_url"],
+    "client.request": ["method", "path"],
 }
 """Parameters that the runner passes by position, as callers do."""
 
@@ -82,7 +85,7 @@ class Replay:
 
     def _header(self, name: str, wanted: str | None, seen: str | None) -> None:
         if wanted != "{uuid7}":
-            self._same(name, wanted, seen)
+            self._same(name, wanted and wanted.replace("{client}", CLIENT), seen)
         elif seen is None or UUID7.match(seen) is None:
             self.problems.append(f"{name} is not a UUIDv7: {seen}")
         else:
@@ -125,11 +128,16 @@ def _outcome(client: Any, case: Mapping[str, Any]) -> Any:
     """Makes the call. Returns the result, the error, or the items of an iterator."""
     call = case["call"]
     group, name = call["method"].split(".")
-    target = client.instance(call["instance"]) if group == "instance" else getattr(client, group)
+    options = dict(call.get("options") or {})
+    if "headers" in options:
+        client = client.with_headers(options.pop("headers"))
+    target = client if group == "client" else getattr(client, group)
+    if group == "instance":
+        target = target(call["instance"])
     arguments = {_spelled(key): value for key, value in (call.get("arguments") or {}).items()}
     first = [arguments.pop(key) for key in POSITIONAL.get(call["method"], [])]
     try:
-        result = getattr(target, name)(*first, **arguments, **(call.get("options") or {}))
+        result = getattr(target, name)(*first, **arguments, **options)
         if name == "events":
             return _followed(result, case["expect"])
         return list(result) if name.startswith("iterate") else _with_pages(result, case["expect"])
@@ -195,7 +203,10 @@ def _check(case: Mapping[str, Any], outcome: Any) -> None:
     for name in ("status", "request_id", "etag", "is_replayed", "is_not_modified", "attempts"):
         if name in expect:
             assert getattr(result, name) == expect[name], name
-    if "pagination" in expect:
+    _check_headers(expect.get("headers"), result)
+    if "pagination" in expect and isinstance(result.pagination, dict):
+        assert result.pagination == expect["pagination"]
+    elif "pagination" in expect:
         wanted = {key: value for key, value in expect["pagination"].items() if value is not None}
         assert result.pagination.model_dump(exclude_none=True) == wanted
     if "limits" in expect:
@@ -206,6 +217,11 @@ def _check(case: Mapping[str, Any], outcome: Any) -> None:
             throttled = {"retry_after_s": result.throttled.retry_after_s}
         assert throttled == expect["throttled"]
     return None
+
+
+def _check_headers(wanted: Mapping[str, str] | None, holder: Any) -> None:
+    for name, value in (wanted or {}).items():
+        assert holder.headers[name] == value, name
 
 
 def _same_data(found: Any, wanted: Any) -> None:
@@ -253,6 +269,8 @@ def _check_error(expect: Mapping[str, Any], error: Any) -> None:
     for name, wanted in expect.items():
         if name == "limits":
             assert _limits(error) == wanted
+        elif name == "headers":
+            _check_headers(wanted, error)
         elif name != "class":
             assert getattr(error, name) == wanted, name
 

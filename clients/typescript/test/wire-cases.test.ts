@@ -126,6 +126,13 @@ function assertFacts(result: Seen, expect: Expected): void {
   for (const [name, value] of Object.entries(facts)) {
     if (expect[name] !== undefined) assert.equal(value ?? null, expect[name], name);
   }
+  assertHeaders(result['headers'], expect['headers']);
+}
+
+function assertHeaders(headers: Headers, wanted: unknown): void {
+  for (const [name, value] of Object.entries(wanted ?? {})) {
+    assert.is(headers.get(name), value, name);
+  }
 }
 
 function assertError(error: Error, wanted: Readonly<Record<string, unknown>>): void {
@@ -143,7 +150,9 @@ function assertError(error: Error, wanted: Readonly<Record<string, unknown>>): v
     request_id: given['requestId'],
     limits: limitsOf(given['limits']),
   };
-  for (const [name, value] of Object.entries(wanted)) {
+  const { headers, ...facts } = wanted;
+  assertHeaders(given['headers'], headers);
+  for (const [name, value] of Object.entries(facts)) {
     assert.ok(name in seen, `an error has no ${name}`);
     assert.equal(seen[name] ?? null, value, `${name} of ${error}`);
   }
@@ -163,6 +172,7 @@ function clientOptionsOf({ client = {} }: WireCase): ClientOptions {
       ? {}
       : { attemptTimeoutMs: client.attempt_timeout_s * 1_000 }),
     ...(client.attempts_max === undefined ? {} : { attemptsMax: client.attempts_max }),
+    ...{ headers: client.headers, application: client.application },
   };
 }
 

@@ -8,7 +8,13 @@ import { FAULTS, type FaultCode } from '#errors/error-codes';
 import { type FaultReason, REASONS } from '#errors/error-reasons';
 import { ERROR_CLASSES } from '#test/clients/cases/expected-of';
 import { caseFiles } from '#test/clients/cases/files';
-import { METHODS, type WireAnswer, type WireCase } from '#test/clients/cases/wire-case';
+import {
+  endpointOf,
+  METHODS,
+  RAW_METHOD,
+  type WireAnswer,
+  type WireCase,
+} from '#test/clients/cases/wire-case';
 
 const cases = [...caseFiles().values()].flatMap((file) => file.cases);
 
@@ -28,7 +34,7 @@ const NOT_SHOWN = {
 const endpoints = ENDPOINTS.filter(({ name }) => name !== NOT_SHOWN.endpoint);
 
 /** Cases that call an endpoint. */
-const casesOf = (endpoint: string) => cases.filter(({ call }) => METHODS[call.method] === endpoint);
+const casesOf = (endpoint: string) => cases.filter(({ call }) => endpointOf(call) === endpoint);
 
 /** Whether a case of the endpoint has a matching answer. */
 const has = (endpoint: string, like: (answer: Sent) => boolean) =>
@@ -43,7 +49,7 @@ covered('cover every endpoint, and every client method', () => {
       name,
     );
   }
-  for (const method of Object.keys(METHODS)) {
+  for (const method of [...Object.keys(METHODS), RAW_METHOD]) {
     assert.ok(
       cases.some(({ call }) => call.method === method),
       method,

@@ -82,6 +82,10 @@ export async function eventCases(tape: Tape): Promise<void> {
   const blocks = first.blocks.filter(
     (block, index) => index < 3 || !block.includes('event: state'),
   );
+  const options = { headers: { 'X-Game': 'blue' } };
+  const state = streamed(headers, first.blocks.slice(0, 3), 'open');
+  const marked: Call = { ...events, options };
+  tape.keep(caseOf(tape, 'events: with an extra header', marked, [state], false));
   await reconnectCases(tape, events, headers, blocks);
   await textCases(tape, events, headers, blocks);
   await resumeCase(tape);

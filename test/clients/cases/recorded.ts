@@ -3,6 +3,7 @@ import { Accounts } from '#test/clients/cases/accounts';
 import { accountCases, instanceCases, pageCases } from '#test/clients/cases/endpoints';
 import { engineCases } from '#test/clients/cases/engine';
 import { eventCases } from '#test/clients/cases/events';
+import { everyCallCases } from '#test/clients/cases/every-call';
 import { brokenHttpCases, failingPartCases, oddRequestCases } from '#test/clients/cases/odd';
 import { callerCases, requestCases } from '#test/clients/cases/refusals';
 import { repeatableCases } from '#test/clients/cases/repeatable';
@@ -36,6 +37,7 @@ const GROUPS: Readonly<Record<string, Group>> = {
   },
   tolerance: toleranceCases,
   events: eventCases,
+  'every-call': everyCallCases,
   account: async (tape, accounts) => accountCases(tape, await accounts.buyer()),
 };
 

@@ -1,9 +1,19 @@
 import assert from 'node:assert/strict';
 import { ENDPOINTS } from '#edge/endpoints/all';
-import { type Call, type Json, METHODS, type WireRequest } from '#test/clients/cases/wire-case';
+import {
+  type Call,
+  endpointOf,
+  type Json,
+  RAW_METHOD,
+  type WireCase,
+  type WireRequest,
+} from '#test/clients/cases/wire-case';
 
 /** Placeholder for a client's idempotency key: the same UUIDv7 in all requests of a case. */
 export const ANY_KEY = '{uuid7}';
+
+/** Placeholder for a client's name and version. */
+const ANY_CLIENT = '{client}';
 
 /** Call options that become request headers. */
 const OPTION_HEADERS: Readonly<Record<string, string>> = {
@@ -13,9 +23,40 @@ const OPTION_HEADERS: Readonly<Record<string, string>> = {
   request_id: 'x-request-id',
 };
 
-/** Request that a client must send for a call. */
-export function requestOfCall(call: Call): WireRequest {
-  const endpoint = ENDPOINTS.find(({ name }) => name === METHODS[call.method]);
+/** Request that a client with these options must send for a call. */
+export function requestOfCall(call: Call, client: WireCase['client'] = {}): WireRequest {
+  const request = call.method === RAW_METHOD ? rawRequest(call) : endpointRequest(call);
+  const agent = `${ANY_CLIENT} ${client['application']}`;
+  const headers = {
+    ...request.headers,
+    ...(client['application'] === undefined ? {} : { 'user-agent': agent }),
+    ...inLowerCase(client['headers']),
+    ...inLowerCase(call.options?.['headers']),
+  };
+  return { ...request, headers };
+}
+
+function inLowerCase(headers: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const pairs = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+  return Object.fromEntries(pairs);
+}
+
+/** Request of `client.request`, which has an idempotency key only if the caller gives a key. */
+function rawRequest({ arguments: given = {}, options = {} }: Call): WireRequest {
+  const { method, path, query = {}, body } = given;
+  return {
+    ...{ method, path: `/v1${path}`, query: textsOf(query) },
+    headers: {
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      'idempotency-key': null,
+      ...headersOf(options),
+    },
+    ...(body === undefined ? {} : { body }),
+  };
+}
+
+function endpointRequest(call: Call): WireRequest {
+  const endpoint = ENDPOINTS.find(({ name }) => name === endpointOf(call));
   assert.ok(endpoint, call.method);
   const { id, after, ...given } = call.arguments ?? {};
   const path = endpoint.path.replace(':id', encodeURIComponent(call.instance ?? id ?? ''));
@@ -26,7 +67,7 @@ export function requestOfCall(call: Call): WireRequest {
   return {
     method: endpoint.method,
     path: `/v1${path}`,
-    query: Object.fromEntries(Object.entries(query).map(([name, value]) => [name, String(value)])),
+    query: textsOf(query),
     headers: {
       ...(hasBody ? { 'content-type': 'application/json' } : {}),
       ...key,
@@ -37,6 +78,10 @@ export function requestOfCall(call: Call): WireRequest {
     },
     ...(hasBody ? { body: call.method === 'instance.process' ? given['observation'] : given } : {}),
   };
+}
+
+function textsOf(query: Readonly<Record<string, Json>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(query).map(([name, value]) => [name, String(value)]));
 }
 
 function headersOf(options: Readonly<Record<string, Json>>): Record<string, string> {

@@ -64,8 +64,8 @@ export class Tape {
 
   /** Makes a call, adds a case, and returns the answer's data. */
   async record(name: string, call: Call, parts: Parts = {}): Promise<Json> {
-    const request = requestOfCall(call);
     const { key = this.key, before = [], client, expect = {}, origin = 'recorded' } = parts;
+    const request = requestOfCall(call, client);
     const answer = parts.instead ?? (await this.ask(request, key, {}, parts.edge));
     const exchanges = [...before, answer].map((each) => ({ request, answer: each }));
     const expected = { ...expectedOf(call, exchanges), ...expect };

@@ -8,7 +8,7 @@ export type Origin = 'recorded' | 'provoked' | 'composed';
 
 /** A client call, in the naming of the Python client. */
 export type Call = {
-  readonly method: keyof typeof METHODS;
+  readonly method: keyof typeof METHODS | typeof RAW_METHOD;
   /** Instance id for `instance.…` methods. */
   readonly instance?: string;
   readonly arguments?: Readonly<Record<string, Json>>;
@@ -60,6 +60,14 @@ export type WireCase = {
 
 /** Endpoint name in the API document. */
 type EndpointName = (typeof ENDPOINTS)[number]['name'];
+
+/** Client method for any path, with the arguments `method`, `path`, `query` and `body`. */
+export const RAW_METHOD = 'client.request';
+
+/** Endpoint of a call. Undefined if the call names a path instead. */
+export function endpointOf({ method }: Call): EndpointName | undefined {
+  return method === RAW_METHOD ? undefined : METHODS[method];
+}
 
 /** Endpoint of each client method. */
 export const METHODS = {

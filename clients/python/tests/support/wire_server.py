@@ -187,8 +187,9 @@ class WireServer:
 
 
 def _head(answer: Reply, length: int | None) -> bytes:
-    headers = {"Content-Type": "application/json", **answer.headers}
-    headers = {name: text for name, text in headers.items() if name.lower() != "content-length"}
+    headers = {name.lower(): text for name, text in answer.headers.items()}
+    headers = {"content-type": "application/json", **headers}
+    headers.pop("content-length", None)
     if length is None:
         headers["Transfer-Encoding"] = "chunked"
     elif answer.status not in (204, 304):

@@ -10,6 +10,10 @@ type Arguments = Readonly<Record<string, ReturnType<typeof JSON.parse>>>;
 export function makeCall(client: IdentityEngine, call: WireCall): unknown {
   const options = optionsOf(call.options ?? {});
   const given = call.arguments ?? {};
+  if (call.method === 'client.request') {
+    const { method, path, ...content } = given;
+    return client.request(method, path, { ...content, ...options });
+  }
   const make = call.method.startsWith('instance.') ? ofInstance : OF_CLIENT[call.method];
   if (make === undefined) throw new Error(`no runner for ${call.method}`);
   return make === ofInstance
@@ -82,6 +86,7 @@ const OPTION_NAMES: Readonly<Record<string, string>> = {
   if_none_match: 'ifNoneMatch',
   request_id: 'requestId',
   strict: 'strict',
+  headers: 'headers',
 };
 
 function optionsOf(given: Arguments): object {

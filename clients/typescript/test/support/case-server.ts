@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { setImmediate as turn } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
+import { VERSION } from '../../src/version.ts';
 import { FakeServer, type Reaction, type Received } from './fake-server.ts';
 import type { Exchange, WireCase } from './wire-case.ts';
 
@@ -50,6 +51,9 @@ export class CaseServer implements AsyncDisposable {
   }
 }
 
+/** Name and version of this client. */
+const CLIENT = `identity-engine-typescript/${VERSION}`;
+
 const UUID7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 function check({ request }: Exchange, received: Received, key: string, keys: Set<string>): void {
@@ -63,7 +67,7 @@ function check({ request }: Exchange, received: Received, key: string, keys: Set
       assert.match(present ?? '', UUID7, name);
       assert.is(keys.add(present ?? '').size, 1, 'each attempt has the same key');
     } else {
-      assert.is(present ?? null, value, name);
+      assert.is(present ?? null, value?.replace('{client}', CLIENT) ?? null, name);
     }
   }
   assert.equal(received.body, request.body, 'body');

@@ -8,6 +8,8 @@ export type WireCase = {
     readonly timeout_s?: number;
     readonly attempt_timeout_s?: number;
     readonly attempts_max?: number;
+    readonly headers?: Readonly<Record<string, string>>;
+    readonly application?: string;
   };
   readonly call: WireCall;
   readonly exchanges: readonly Exchange[];
