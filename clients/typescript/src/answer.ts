@@ -1,4 +1,4 @@
-import type { Attempt } from './calls/attempt.ts';
+import type { Attempt, FetchAnswer } from './calls/attempt.ts';
 import { limitsOf, retryAfterMsOf } from './calls/limits.ts';
 import { apiError, ConnectionError, MalformedAnswerError } from './errors.ts';
 import { fromJson, type Integers } from './json.ts';
@@ -60,7 +60,7 @@ export function readAttempt(attempt: Attempt, reading: Reading): Answer | Failur
   return { kind: 'failure', error, retryAfterMs: undefined };
 }
 
-function readAnswer(response: Response, text: string, reading: Reading): Answer | Failure {
+function readAnswer(response: FetchAnswer, text: string, reading: Reading): Answer | Failure {
   const { status, headers } = response;
   const body = text === '' ? undefined : parsed(text, reading.integers);
   const isEmpty = status === reading.emptyStatus;
@@ -78,7 +78,7 @@ function readAnswer(response: Response, text: string, reading: Reading): Answer 
 }
 
 function failureOf(
-  { status, headers, ok }: Response,
+  { status, headers, ok }: FetchAnswer,
   text: string,
   body: unknown,
   { isChange, wasUnclear, attempts }: Reading,

@@ -40,7 +40,7 @@ export {
   ToolPolicy,
   type ToolPolicyOptions,
 } from './agent/tool-policy.ts';
-export type { Fetch } from './calls/attempt.ts';
+export type { Fetch, FetchAnswer, FetchBody, FetchRequest } from './calls/attempt.ts';
 export type { AttemptEvent } from './calls/attempt-event.ts';
 export type {
   CallOptions,

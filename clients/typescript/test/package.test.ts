@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import {
   cpSync,
   mkdirSync,
@@ -10,11 +10,13 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { buildPackage } from '../../../deploy/packages/packages.ts';
 import { newCaller } from '../../../test/support/calls/caller.ts';
 import { startStandalone } from '../../../test/support/servers/service.ts';
+import { RecordingProxy } from './support/recording-proxy.ts';
 
 /*
  * Tests the package as users install it: built, packed, installed into an empty project. In this
@@ -124,6 +126,27 @@ for (const [index, program] of programs.entries()) {
   });
 }
 
+packed("runs the README's program for proxies with undici, which also compiles", async () => {
+  const user = userFolder('proxies');
+  const modules = join(user, 'node_modules');
+  mkdirSync(modules);
+  cpSync(join(HERE, 'node_modules/undici'), join(modules, 'undici'), { recursive: true });
+  await using proxy = await RecordingProxy.start(Number(new URL(service.api).port));
+  const program = programsOfReadme('js').map((text) =>
+    text.replace('proxy.example:3128', proxy.host),
+  );
+  assert.is(program.length, 1);
+  writeFileSync(join(user, 'try.mts'), program.join());
+  const options = ['--strict', '--noEmit', '--exactOptionalPropertyTypes', '--skipLibCheck'];
+  const types = ['--types', 'node', '--typeRoots', join(HERE, 'node_modules/@types')];
+  run(join(TOOLS, 'tsc'), [...options, ...types, '--module', 'nodenext', 'try.mts'], user);
+  const { stdout } = await promisify(execFile)(process.execPath, ['try.mts'], {
+    ...{ cwd: user, env: envOf(), timeout: RUN_MS_MAX },
+  });
+  assert.match(stdout, /\w/);
+  assert.is(proxy.received[0]?.headers['proxy-authorization'], `Basic ${btoa('user:password')}`);
+});
+
 for (const [name, sizes, said] of [
   ['agent-loop.ts', [], /^3 the build is broken\n4 asked for help$/m],
   ['fleet.ts', ['1000', '2'], /^2000 observations of 1000 agents in \d+ batches/m],
@@ -195,11 +218,13 @@ import { type Contract, IdentityEngine, type Result, type StressState } from 'id
 const client = new IdentityEngine({ apiKey: 'k' });
 const instance = client.instance('inst_0000000000000000');
 export const contract: Promise<Result<Contract>> = instance.contract();
+export const later = client.request<{ a: 1 }>('POST', '/later', { body: [1], query: { b: true } });
 export const tomorrow: StressState = 'BEYOND';
 /** Options may be undefined. */
 export function like(apiKey?: string, signal?: AbortSignal, ifMatch?: string) {
-  const options = { signal, timeoutMs: undefined, idempotencyKey: undefined };
-  new IdentityEngine({ apiKey, fetch: undefined }).instance('i').events({ signal, after: undefined });
+  const options = { signal, timeoutMs: undefined, idempotencyKey: undefined, headers: undefined };
+  new IdentityEngine({ apiKey, fetch: undefined, headers: undefined, application: undefined })
+    .instance('i').events({ signal, after: undefined });
   instance.guard({ maxAgeMs: undefined });
   return [instance.reset('initial', { ...options, ifMatch }), instance.processBatch([], options)];
 }
@@ -219,9 +244,10 @@ export async function all() {
 }
 `;
 
-function programsOfReadme(): string[] {
+function programsOfReadme(language = 'ts'): string[] {
   const text = readFileSync(join(HERE, 'README.md'), 'utf8');
-  return [...text.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, program = '']) => program);
+  const blocks = [...text.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)];
+  return blocks.filter(([, name]) => name === language).map(([, , program = '']) => program);
 }
 
 /** Creates a folder in the user's project. Programs there can import the installed package. */

@@ -10,7 +10,7 @@ export type Request = {
 
 /** Result of one attempt. */
 export type Attempt =
-  | { readonly kind: 'answered'; readonly response: Response; readonly text: string }
+  | { readonly kind: 'answered'; readonly response: FetchAnswer; readonly text: string }
   /** `wasSent`: whether the request may have reached the service. */
   | {
       readonly kind: 'unanswered';
@@ -19,8 +19,38 @@ export type Attempt =
       readonly cause: unknown;
     };
 
-/** Signature that a replacement for `fetch` must implement. */
-export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+/**
+ * Signature that a replacement for `fetch` must implement. The types name only the parts that the
+ * client uses, so that the functions of other packages fit, such as `fetch` of `undici`.
+ */
+export type Fetch = (url: string, init: FetchRequest) => Promise<FetchAnswer>;
+
+/** Request for `Fetch`; fits `RequestInit`. */
+export type FetchRequest = {
+  readonly method: string;
+  readonly headers: Record<string, string>;
+  readonly body?: string;
+  readonly signal: AbortSignal;
+  readonly redirect: 'manual';
+};
+
+/** Answer of `Fetch`: the used part of `Response`. */
+export type FetchAnswer = {
+  readonly ok: boolean;
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: FetchBody | null;
+  text(): Promise<string>;
+};
+
+/** Stream of an answer: the used part of `ReadableStream`. */
+export type FetchBody = {
+  getReader(): {
+    read(): Promise<{ done: boolean; value?: Uint8Array | undefined }>;
+    cancel(): Promise<void>;
+  };
+  cancel(): Promise<void>;
+};
 
 /**
  * Sends one request and reads the whole body, within `ms` milliseconds. Does not follow redirects,

@@ -3,10 +3,10 @@ import type { Result } from '../result.ts';
 import type { Call } from './call.ts';
 import type { CallOptions } from './call-options.ts';
 
-const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
-
 /** HTTP method of `client.request`. */
-export type RequestMethod = (typeof METHODS)[number];
+export type RequestMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+const METHODS: readonly RequestMethod[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 /** Options for `client.request`. */
 export type RequestOptions = CallOptions & {

@@ -1,5 +1,5 @@
 import { onAbort } from '../calls/abort.ts';
-import type { Attempt, Fetch, Request } from '../calls/attempt.ts';
+import type { Attempt, Fetch, FetchAnswer, FetchBody, Request } from '../calls/attempt.ts';
 import { Deadline, TIMED_OUT } from '../calls/deadline.ts';
 import { type EventBlock, EventBlocks } from './event-block.ts';
 
@@ -9,9 +9,11 @@ import { type EventBlock, EventBlocks } from './event-block.ts';
  */
 export const SILENCE_MS_MAX = 45_000;
 
+type Reader = ReturnType<FetchBody['getReader']>;
+
 /** An open event stream. */
 export class EventConnection {
-  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #reader: Reader;
   readonly #controller: AbortController;
   readonly #unlink: () => void;
   readonly #decoder = new TextDecoder();
@@ -20,7 +22,7 @@ export class EventConnection {
   readonly beganAtMs: number;
 
   private constructor(
-    reader: ReadableStreamDefaultReader<Uint8Array>,
+    reader: Reader,
     controller: AbortController,
     unlink: () => void,
     beganAtMs: number,
@@ -40,10 +42,10 @@ export class EventConnection {
    */
   static async open(
     fetch: Fetch,
-    { url, headers }: Request,
+    { url, method, headers }: Request,
     openMs: number,
     signal: AbortSignal | undefined,
-  ): Promise<{ connection: EventConnection; response: Response } | Attempt> {
+  ): Promise<{ connection: EventConnection; response: FetchAnswer } | Attempt> {
     const controller = new AbortController();
     const beganAtMs = performance.now();
     signal?.throwIfAborted();
@@ -53,7 +55,7 @@ export class EventConnection {
       // Enforces the limit even if `fetch` ignores its signal.
       return await new Deadline(openMs, signal).limit(openMs, async (limited) => {
         limited.addEventListener('abort', () => controller.abort(limited.reason), { once: true });
-        const init = { headers, signal: controller.signal, redirect: 'manual' as const };
+        const init = { method, headers, signal: controller.signal, redirect: 'manual' as const };
         const response = await fetch(url, init);
         if (limited.aborted) await response.body?.cancel();
         if (response.ok && response.body !== null && isStream(response)) {
@@ -97,6 +99,6 @@ export class EventConnection {
   }
 }
 
-function isStream(response: Response): boolean {
+function isStream(response: FetchAnswer): boolean {
   return response.headers.get('content-type')?.startsWith('text/event-stream') ?? false;
 }
