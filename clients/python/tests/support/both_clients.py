@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
+import httpx
+
 from identity_engine import AsyncIdentityEngine, IdentityEngine
 
 Kind = Literal["sync", "async"]
@@ -77,6 +79,20 @@ def client_of(kind: Kind, base_url: str, **options: Any) -> Iterator[Any]:
             yield Driven(other, loop)
         finally:
             loop.run_until_complete(other.aclose())
+
+
+@contextmanager
+def client_with(kind: Kind, base_url: str, **httpx_options: Any) -> Iterator[Any]:
+    """Yields a client with an own httpx client with these options, and closes both at the end."""
+    if kind == "sync":
+        with httpx.Client(**httpx_options) as http:
+            with client_of(kind, base_url, http_client=http) as client:
+                yield client
+        return
+    other = httpx.AsyncClient(**httpx_options)
+    with client_of(kind, base_url, http_client=other) as client:
+        yield client
+        client._driven(other.aclose())
 
 
 class _Runner:
