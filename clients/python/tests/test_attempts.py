@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from both_clients import Kind, client_of, raised
+from both_clients import Kind, client_of, client_with, raised
 from identity_engine import AttemptEvent, errors
 from identity_engine._core.attempts import Attempts
 from identity_engine._core.call import Repeatable, send
@@ -316,3 +316,13 @@ def test_redirect_is_not_followed(kind: Kind) -> None:
         error = raised(lambda: client.account.get())
     assert isinstance(error, errors.MalformedAnswerError)
     assert len(server.requests) == 1
+
+
+def test_redirect_is_not_followed_with_an_http_client_that_follows(kind: Kind) -> None:
+    with serving(script(data([]))) as elsewhere:
+        answers = script(Reply(307, {"Location": f"{elsewhere.base_url}/account"}, b""))
+        with serving(answers) as server:
+            with client_with(kind, server.base_url, follow_redirects=True) as client:
+                error = raised(lambda: client.account.get())
+    assert isinstance(error, errors.MalformedAnswerError)
+    assert elsewhere.requests == []

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from both_clients import KEY, Kind, client_of, raised
+from both_clients import KEY, Kind, client_of, client_with, raised
 from identity_engine import AsyncIdentityEngine, AttemptEvent, errors
 from identity_engine._async import follower as async_events
 from identity_engine._async import hub as async_hub
@@ -296,6 +296,16 @@ def test_streams_of_a_view_send_its_headers_over_their_own_connection(kind: Kind
         assert [next(events).type for events in streams] == ["state"] * 4
     assert [request.headers.get("x-game") for request in server.requests] == [None, "a"]
     assert [request.headers["accept"] for request in server.requests] == ["text/event-stream"] * 2
+
+
+def test_redirect_is_not_followed_with_an_http_client_that_follows(kind: Kind) -> None:
+    with serving(script(stream(DELETED))) as elsewhere:
+        moved = Reply(307, {"Location": f"{elsewhere.base_url}/events"}, b"")
+        with serving(script(stream(RETRY), moved, stream(DELETED))) as server:
+            with client_with(kind, server.base_url, follow_redirects=True) as client:
+                assert types_of(client.instance(INSTANCE).events()) == ["deleted"]
+    assert len(server.requests) == 3
+    assert elsewhere.requests == []
 
 
 def test_connections_are_reported_like_attempts(

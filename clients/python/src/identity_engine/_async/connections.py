@@ -86,7 +86,8 @@ class AsyncConnections:
                 left_s = max(until_s - time.monotonic(), LEFT_S_MIN)
                 request = self._request(http, call, left_s, {})
                 with limit_s(left_s + GRACE_S):
-                    return await http.send(request)
+                    # A caller's client could follow, and take the extra headers elsewhere.
+                    return await http.send(request, follow_redirects=False)
             finally:
                 pools.spread.give_back(number)
         finally:
@@ -97,7 +98,8 @@ class AsyncConnections:
     ) -> httpx.Response:
         """Returns an answer before its body is read. Raises the errors of ``exchange``."""
         http = self._present().spread.pools[0]
-        return await http.send(self._request(http, call, timeout, headers), stream=True)
+        request = self._request(http, call, timeout, headers)
+        return await http.send(request, stream=True, follow_redirects=False)
 
     async def aclose(self) -> None:
         """Closes the connections of this process and event loop, but not a caller's

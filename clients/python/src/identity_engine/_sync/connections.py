@@ -86,7 +86,8 @@ class Connections:
                 left_s = max(until_s - time.monotonic(), LEFT_S_MIN)
                 request = self._request(http, call, left_s, {})
                 with limit_s(left_s + GRACE_S):
-                    return http.send(request)
+                    # A caller's client could follow, and take the extra headers elsewhere.
+                    return http.send(request, follow_redirects=False)
             finally:
                 pools.spread.give_back(number)
         finally:
@@ -95,7 +96,8 @@ class Connections:
     def open(self, call: Call, timeout: httpx.Timeout, headers: dict[str, str]) -> httpx.Response:
         """Returns an answer before its body is read. Raises the errors of ``exchange``."""
         http = self._present().spread.pools[0]
-        return http.send(self._request(http, call, timeout, headers), stream=True)
+        request = self._request(http, call, timeout, headers)
+        return http.send(request, stream=True, follow_redirects=False)
 
     def close(self) -> None:
         """Closes the connections of this process and event loop, but not a caller's
