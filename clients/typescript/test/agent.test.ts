@@ -1,84 +1,18 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
-  Agent,
-  type AgentOptions,
-  type Contract,
   outcomeOf,
   ServiceUnavailableError,
   ToolPolicy,
   toPrompt,
   WORDING,
 } from '../src/identity-engine.ts';
-import { clientOf, rejection } from './support/clients.ts';
-import {
-  closedAddress,
-  data,
-  FakeServer,
-  type Reaction,
-  type Received,
-  refusal,
-} from './support/fake-server.ts';
-
-const CONTRACT: Contract = {
-  dominant_modes: ['Order'],
-  suppressed_modes: [],
-  allowed_actions: ['clarify', 'stabilize'],
-  forbidden_actions: ['execute', 'explore'],
-  decision_style: {
-    tempo: 'measured',
-    risk: 'cautious',
-    expressiveness: 'low',
-    commitment_threshold: 'high',
-  },
-  energy_level: 0.8,
-  stress_state: 'LOW',
-  recovery_profile: { preferred_path: 'none', support_required: false, cooldown_required: false },
-};
-
-const SET_POINT = {
-  perception: 0.4,
-  exploration: 0.1,
-  order: 0.5,
-  assertion: 0.1,
-  connection: 0.1,
-  identity: 0.1,
-  stress_response: 0,
-};
-
-const TOOLS = new ToolPolicy({
-  send_email: 'execute',
-  ask_user: 'question',
-  look_up: 'clarify',
-  read_file: undefined,
-});
+import { agentOn, CONTRACT, observed, serviceWith, TOOLS } from './support/agent-scene.ts';
+import { rejection } from './support/clients.ts';
+import { closedAddress, data, FakeServer, refusal } from './support/fake-server.ts';
 
 const weak = { signal_strength: 0.5, confidence: 0.3 };
 const order = { mode_target: 'ORDER', ...weak };
-
-/** A service with one instance. `process` answers observations; the default applies each. */
-function serviceWith(process: Reaction = data({ contract: CONTRACT })): Promise<FakeServer> {
-  return FakeServer.start((response, request) => {
-    const end = request.path.split('/').at(-1);
-    if (end === 'contract') return data(CONTRACT)(response, request);
-    if (end === 'snapshot') return data({ set_point: SET_POINT })(response, request);
-    return process(response, request);
-  });
-}
-
-function agentOn(server: Pick<FakeServer, 'baseUrl'>, options: AgentOptions = {}) {
-  const errors: unknown[] = [];
-  const instance = clientOf(server, { attemptsMax: 1 }).instance('inst_1');
-  const agent = new Agent(instance, {
-    tools: TOOLS,
-    onError: (error) => errors.push(error),
-    ...options,
-  });
-  return { agent, errors };
-}
-
-const observed = ({ received }: FakeServer): Received[] =>
-  received.filter(({ path }) => path.endsWith('/process'));
 
 const turns = suite('a turn of an agent');
 
@@ -318,6 +252,22 @@ away('refuses mapped tools if the policy is closed', async () => {
   const turn = await agent.begin({ runId: 'a' });
   assert.is(turn.refusalOf('send_email'), WORDING.unknown.replace('{tool}', 'send_email'));
   assert.is(turn.refusalOf('read_file'), undefined);
+});
+
+away('hides mapped tools if the policy is closed, and notes nothing by that', async () => {
+  const noted: unknown[] = [];
+  const { agent } = agentOn(
+    { baseUrl: await closedAddress() },
+    {
+      ...{ unavailable: 'closed', tools: new ToolPolicy({ deploy: 'execute' }, { mode: 'hide' }) },
+      appraiser: ({ tools }) => void noted.push(...tools),
+    },
+  );
+  const turn = await agent.begin({ runId: 'a' });
+  assert.equal(turn.offered(['deploy', 'look']), ['look']);
+  assert.equal([turn.permits('deploy'), turn.permits('look')], [false, true]);
+  await turn.end();
+  assert.equal(noted, []);
 });
 
 away('throws before the turn if the policy is raise', async () => {

@@ -278,9 +278,15 @@ export class AgentTurn<Tool extends string = string> {
     return contract === undefined ? '' : contractPrompt(contract, this.#ports.wording);
   }
 
-  /** Tools that the model may see. */
+  /** Tools that the model may see, in the given order: in mode `hide`, the permitted tools. */
   offered<Name extends string>(tools: readonly Name[]): Name[] {
-    return this.#ports.policy.offered(tools, this.contract);
+    const isHiding = this.#ports.policy.mode === 'hide';
+    return tools.filter((tool) => !isHiding || this.permits(tool));
+  }
+
+  /** Whether a tool may run now. Notes nothing. For tools whose calls nobody can refuse. */
+  permits(tool: string): boolean {
+    return this.#reasonAgainst(tool) === undefined;
   }
 
   /**
@@ -288,13 +294,16 @@ export class AgentTurn<Tool extends string = string> {
    * the refusal.
    */
   refusalOf(tool: string): string | undefined {
-    const { policy, wording, isClosed } = this.#ports;
-    const isShut = isClosed && policy.mode !== 'observe' && policy.actionsOf(tool).length > 0;
-    const refusal = isShut
-      ? wording.unknown.replace('{tool}', () => tool)
-      : policy.refusalOf(tool, this.contract);
+    const refusal = this.#reasonAgainst(tool);
     if (refusal !== undefined) this.used(tool, 'refused');
     return refusal;
+  }
+
+  #reasonAgainst(tool: string): string | undefined {
+    const { policy, wording, isClosed } = this.#ports;
+    const isShut = isClosed && policy.mode !== 'observe' && policy.actionsOf(tool).length > 0;
+    if (isShut) return wording.unknown.replace('{tool}', () => tool);
+    return policy.refusalOf(tool, this.contract);
   }
 
   /** Notes the outcome of a tool call that ran. */
