@@ -4,6 +4,7 @@
 
 NODE := node_modules/.bin/node
 INSTALLED := node_modules/.package-lock.json
+CLIENT := clients/typescript/node_modules/.package-lock.json
 PAGES := build/console/index.html
 # With DATA=folder, stores data in a SQLite file in that folder; expands a leading ~, which some
 # shells leave.
@@ -40,13 +41,13 @@ observe: $(INSTALLED) ## Watch the local cluster: Prometheus, alert rules and Al
 observe-down: $(INSTALLED) ## Stop Prometheus and Alertmanager; their data is kept
 	@$(NODE) deploy/observe/observe.ts down
 
-test: $(INSTALLED) $(PAGES) ## Check the code and run the quick tests (6 min); ends with "N passed, N failed"
+test: $(INSTALLED) $(CLIENT) $(PAGES) ## Check the code and run the quick tests (6 min); ends with "N passed, N failed"
 	@npm run --silent test
 
-test-all: $(INSTALLED) $(PAGES) ## Run every test: browsers, clusters, kills, Kubernetes too (30 min; first make tools)
+test-all: $(INSTALLED) $(CLIENT) $(PAGES) ## Run every test: browsers, clusters, kills, Kubernetes too (30 min; first make tools)
 	@npm run --silent test:all
 
-check: $(INSTALLED) ## Lint, type-check, look for unused code, compare generated files
+check: $(INSTALLED) $(CLIENT) ## Lint, type-check, look for unused code, compare generated files
 	@npm run --silent check
 
 bench: $(INSTALLED) ## Compare with reference servers and write bench/RESULTS.md (two hours)
@@ -108,7 +109,7 @@ sbom: $(INSTALLED) ## Write the SBOM of the image to sbom.cdx.json (CycloneDX), 
 licenses: $(INSTALLED) ## Count the licences of shipped packages; fails for a licence that is not allowed
 	@$(NODE) deploy/supply/licenses.ts --list
 
-coverage: $(INSTALLED) $(PAGES) ## Run all tests and report line coverage
+coverage: $(INSTALLED) $(CLIENT) $(PAGES) ## Run all tests and report line coverage
 	@npm run --silent coverage
 
 generate: $(INSTALLED) ## Write generated wire code, API document and document blocks
@@ -131,4 +132,10 @@ $(INSTALLED): package.json package-lock.json .npmrc
 	@node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20 ? 1 : 0)' || { echo "Node.js $$(node --version) is too old: install Node.js 20 or newer (nodejs.org)" >&2; exit 1; }
 	@echo "installing dependencies (about 20 s) ..." >&2
 	@npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# Installs the tools of the TypeScript client, and the agent frameworks of its adapters.
+$(CLIENT): clients/typescript/package.json clients/typescript/package-lock.json clients/typescript/.npmrc | $(INSTALLED)
+	@echo "installing dependencies of the TypeScript client (about 20 s) ..." >&2
+	@cd clients/typescript && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
