@@ -56,6 +56,7 @@ export const LATER = [
   {
     name: 'clients',
     files: [
+      'clients/typescript/test/framework-packages.test.ts',
       'clients/typescript/test/package.test.ts',
       'test/bench/fidelity/quick-run.test.ts',
       'test/clients/generators.test.ts',
@@ -130,6 +131,7 @@ export const IDLE: readonly FileName[] = [
 export const LONG: readonly FileName[] = [
   /\blive(Heap)?Bytes\(/,
   /\btestVariants\(/,
+  'clients/typescript/test/framework-packages.test.ts',
   'clients/typescript/test/package.test.ts',
   'test/api/observations/agent-day.test.ts',
   'test/api/attacks/resources.test.ts',
@@ -205,13 +207,13 @@ export const MAY_SKIP: readonly { readonly lack: RegExp; readonly files: readonl
  */
 export const BUDGETS: Readonly<Record<string, number>> = {
   browsers: 10,
-  clients: 4,
+  clients: 5,
   kills: 16,
   kubernetes: 10,
   processes: 28,
   simulations: 6,
   tools: 8,
-  'clients/typescript': 1,
+  'clients/typescript': 1.5,
   'test/api': 7,
   'test/bus': 1,
   'test/clients': 4,
