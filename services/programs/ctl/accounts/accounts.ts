@@ -85,8 +85,8 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
     summary: 'set the model of an account',
     description:
       'Sets the model of new instances. If the model can continue from the state of an existing ' +
-      'instance, this instance changes at its next observation. With `none`, every instance ' +
-      'keeps its present model.',
+      'instance, this instance changes to this model at its next observation. With `none`, every ' +
+      'instance keeps its present model.',
     args: [ACCOUNT, { name: 'version', about: 'version of the model, or `none`' }],
     options: {},
     async run(admin, [account = '', version = '']) {
@@ -135,7 +135,7 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
     words: ['usage', 'reset'],
     summary: 'repair usage after a wrong clock',
     description:
-      'If a wrong clock began a later month, moves the usage to the present month. Otherwise has no effect.',
+      'If a wrong clock began a future month, moves the usage to the present month. Otherwise has no effect.',
     request: { method: 'POST', part: 'usage/reset', body: {} },
   }),
   oneCall(MonthsView, monthsText, {
