@@ -49,7 +49,9 @@ async function played(steps: readonly Step[]): Promise<string[]> {
   const api = /http:\S+\/v1/.exec(said)?.[0] ?? addressIn(service, 'api');
   const script = steps.map(({ commands }) => `echo '@@@@'\n${commands}`).join('\n');
   const real = script.replace('http://127.0.0.1:8000/v1', api).replace('svc_sk_…', key);
-  const { stdout } = await run('bash', ['-c', real], { maxBuffer: 16 * 1_024 * 1_024 });
+  // Without these variables, make does not print that it was started by `make test`.
+  const env = { ...process.env, MAKELEVEL: undefined, MAKEFLAGS: undefined };
+  const { stdout } = await run('bash', ['-c', real], { env, maxBuffer: 16 * 1_024 * 1_024 });
   const ended = once(service.child, 'close');
   service.child.kill('SIGTERM');
   await ended;
