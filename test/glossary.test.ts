@@ -25,8 +25,9 @@ const FILES = globSync([
   'proto/**/*.proto',
   'deploy/**/*.{yaml,conf,sh,cql}',
   '{services,test,bench,deploy,loadtest}/**/*.{ts,tsx,css,cql,lua,sh}',
+  'clients/mcp/{src,test}/**/*.ts',
   'clients/typescript/{src,test,examples,models}/**/*.ts',
-  'clients/typescript/*.md',
+  'clients/{mcp,typescript}/*.md',
 ]).filter((file) => !EXEMPT.test(file));
 
 const texts = new Map(FILES.map((file) => [file, wordsOf(readFileSync(file, 'utf8'))]));

@@ -21,7 +21,7 @@ import { join, posix, resolve } from 'node:path';
  */
 
 /** A package that a registry publishes. */
-export type PackageName = 'typescript' | 'python';
+export type PackageName = 'typescript' | 'mcp' | 'python';
 
 /** Options of a build. */
 export type PackageOptions = {
@@ -51,7 +51,7 @@ export function buildPackage(name: PackageName, options: PackageOptions): string
   try {
     copyPackage(name, stage, repository);
     if (name === 'python') buildPython(stage, out, repository);
-    else buildTypeScript(stage, out, repository);
+    else buildForNpm(name, stage, out, repository);
   } finally {
     rmSync(stage, { recursive: true });
   }
@@ -72,15 +72,19 @@ function copyPackage(name: PackageName, stage: string, repository: string): void
   writeFileSync(join(stage, 'CHANGELOG.md'), absolute);
 }
 
-function buildTypeScript(stage: string, out: string, repository: string): void {
-  const home = resolve('clients/typescript');
+function buildForNpm(name: PackageName, stage: string, out: string, repository: string): void {
+  const home = resolve(`clients/${name}`);
   installTools(home);
   symlinkSync(join(home, 'node_modules'), join(stage, 'node_modules'));
   const path = join(stage, 'package.json');
+  const own = JSON.parse(readFileSync(path, 'utf8'));
+  // In the repository, the MCP server uses the source of the client. Its lockfile therefore does
+  // not depend on the development tools of the client.
+  if (name === 'mcp') own.dependencies['identity-engine'] = `^${own.version}`;
   const facts = {
-    ...JSON.parse(readFileSync(path, 'utf8')),
+    ...own,
     homepage: `${repository}#readme`,
-    repository: { type: 'git', url: `git+${repository}.git`, directory: 'clients/typescript' },
+    repository: { type: 'git', url: `git+${repository}.git`, directory: `clients/${name}` },
     bugs: `${repository}/issues`,
   };
   writeFileSync(path, `${JSON.stringify(facts, undefined, 2)}\n`);
@@ -101,8 +105,8 @@ function buildPython(stage: string, out: string, repository: string): void {
   run(python, ['-m', 'build', '--no-isolation', '--outdir', out], stage);
 }
 
-/** Installs the locked tools of the TypeScript client, if missing or old. */
-function installTools(folder: string): void {
+/** Installs the locked packages of a folder with a `package.json`, if missing or old. */
+export function installTools(folder: string): void {
   const installed = join(folder, 'node_modules/.package-lock.json');
   const lockedMs = statSync(join(folder, 'package-lock.json')).mtimeMs;
   if (existsSync(installed) && statSync(installed).mtimeMs >= lockedMs) return;

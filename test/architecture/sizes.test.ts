@@ -78,7 +78,7 @@ sizes('of the services documents every export', () => {
 });
 
 sizes('that declares a test suite runs the suite', () => {
-  for (const file of globSync(['test/**/*.test.ts', 'clients/typescript/test/*.test.ts'])) {
+  for (const file of globSync(['test/**/*.test.ts', 'clients/{mcp,typescript}/test/*.test.ts'])) {
     const source = sourceOf(file);
     for (const [, name] of source.matchAll(/const (\w+) = suite\b/g)) {
       assert.ok(

@@ -10,6 +10,7 @@ export const SERVICES = globSync('services/**/*.{ts,tsx}', {
 export const ALL = [
   ...SERVICES,
   ...globSync('{test,bench,deploy,loadtest,clients/models}/**/*.ts'),
+  ...globSync('clients/mcp/{src,test}/**/*.ts'),
   ...globSync('clients/typescript/{src,test,examples,models}/**/*.ts', {
     exclude: ['clients/typescript/src/models.ts'],
   }),

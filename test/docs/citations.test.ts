@@ -47,6 +47,7 @@ const files = globSync(
     'services/**/*.{ts,cql}',
     'test/**/*.ts',
     '{bench,loadtest}/**/*.ts',
+    'clients/mcp/{src,test}/**/*.ts',
     'clients/typescript/{src,test,examples}/**/*.ts',
     'deploy/**/*',
     'proto/**/*.proto',

@@ -22,7 +22,7 @@ export const DOCUMENTS: readonly Document[] = globSync([
   'docs/**/*.md',
   'loadtest/*.md',
   'clients/*.md',
-  'clients/{cases,typescript,python}/*.md',
+  'clients/{cases,mcp,typescript,python}/*.md',
 ])
   .toSorted()
   .map((path) => documentOf(path, readFileSync(path, 'utf8')));

@@ -36,7 +36,7 @@ export type Outcome = {
 
 /** Paths of all test files, sorted. */
 export function testFiles(): string[] {
-  return globSync(['test/**/*.test.ts', 'clients/typescript/test/*.test.ts']).sort();
+  return globSync(['test/**/*.test.ts', 'clients/{mcp,typescript}/test/*.test.ts']).sort();
 }
 
 /**

@@ -56,6 +56,7 @@ export const LATER = [
   {
     name: 'clients',
     files: [
+      'clients/mcp/test/',
       'clients/typescript/test/framework-packages.test.ts',
       'clients/typescript/test/package.test.ts',
       'test/bench/fidelity/quick-run.test.ts',
@@ -118,8 +119,12 @@ export const ALONE: readonly { readonly why: string; readonly files: readonly Fi
   },
 ];
 
-/** Files of further parts that mostly wait. They run one at a time beside the other files. */
+/**
+ * Files of further parts that mostly wait, or that install the same packages. They run one at a
+ * time beside the other files.
+ */
 export const IDLE: readonly FileName[] = [
+  'clients/mcp/test/',
   'test/edge/connections/slow-readers.test.ts',
   'test/startup/cluster/account-deletion.test.ts',
   'test/startup/cluster/account-move.test.ts',
@@ -207,7 +212,7 @@ export const MAY_SKIP: readonly { readonly lack: RegExp; readonly files: readonl
  */
 export const BUDGETS: Readonly<Record<string, number>> = {
   browsers: 10,
-  clients: 5,
+  clients: 8,
   kills: 16,
   kubernetes: 10,
   processes: 28,

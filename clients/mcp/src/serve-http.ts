@@ -1,0 +1,193 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import {
+  hostHeaderValidation,
+  type NodeIncomingMessageLike,
+  originValidation,
+  toNodeHandler,
+} from '@modelcontextprotocol/node';
+import {
+  createMcpHandler,
+  type McpHttpHandler,
+  OAuthError,
+  OAuthErrorCode,
+  requireBearerAuth,
+  type ServerEvent,
+} from '@modelcontextprotocol/server';
+import { type Configuration, type HttpConfiguration, isInstanceId } from './configuration.ts';
+import {
+  type ContractWatches,
+  listenedUris,
+  SUBSCRIPTIONS_MAX,
+  Subscriptions,
+} from './contract-watch.ts';
+import { report, resourceFailure, TooManySubscriptionsError } from './failures.ts';
+import { mcpServer } from './mcp-server.ts';
+import { Session } from './session.ts';
+
+/** Maximum size of a request body, in bytes. A large call has 10 KiB. */
+const BODY_BYTES_MAX = 65_536;
+
+/** Maximum number of connections. */
+const CONNECTIONS_MAX = 256;
+
+/** Maximum times for a request to arrive, and the interval of this check, in milliseconds. */
+const ARRIVAL = {
+  headersTimeout: 5_000,
+  requestTimeout: 10_000,
+  connectionsCheckingInterval: 2_000,
+};
+
+/** Time in which connections may end at the end of the process, in milliseconds. */
+const CLOSE_MS_MAX = 300;
+
+/** A running HTTP server. */
+export type HttpServer = {
+  /** URL for clients. */
+  readonly url: string;
+  /** Ends subscriptions, then all connections. */
+  readonly close: () => Promise<void>;
+};
+
+/** Starts the HTTP server. Rejects if the address is not available. */
+export async function serveOnHttp(
+  configuration: Configuration,
+  http: HttpConfiguration,
+  watches: ContractWatches,
+): Promise<HttpServer> {
+  const endpoint = new McpEndpoint(watches);
+  const keyOf = authenticator(configuration, http);
+  const handle = toNodeHandler(
+    {
+      fetch: async (request) => {
+        const key = await keyOf(request);
+        if (key instanceof Response) return key;
+        const ids = instancesOf(new URL(request.url).pathname, configuration.instanceIds);
+        if (ids.length === 0) return Response.json({ error: NO_INSTANCE }, { status: 404 });
+        return await endpoint.answer(request, new Session(key, ids));
+      },
+    },
+    { maxRequestBodySize: BODY_BYTES_MAX, onerror: report },
+  );
+  const hasAllowedHost = hostHeaderValidation([...http.allowedHosts]);
+  const hasAllowedOrigin = originValidation([...http.allowedHosts]);
+  const server = createServer(ARRIVAL, (request, response) => {
+    if (!hasAllowedHost(request, response) || !hasAllowedOrigin(request, response)) return;
+    handle(request as NodeIncomingMessageLike, response).catch(report);
+  });
+  server.maxConnections = CONNECTIONS_MAX;
+  server.listen(http.port, http.host);
+  await once(server, 'listening').catch(({ code }: NodeJS.ErrnoException) => {
+    const address = `${http.host}, port ${http.port}`;
+    throw new Error(`cannot listen on ${address} (${code}): choose another --host or --port`);
+  });
+  return {
+    url: urlOf(server, http.host),
+    close: async () => {
+      server.close();
+      await endpoint.close();
+      await pause(CLOSE_MS_MAX);
+      server.closeAllConnections();
+    },
+  };
+}
+
+/** Answers requests of the protocol, each with the session of its key and path. */
+class McpEndpoint {
+  readonly #watches: ContractWatches;
+  readonly #listening = new Set<McpHttpHandler>();
+
+  constructor(watches: ContractWatches) {
+    this.#watches = watches;
+  }
+
+  async answer(request: Request, session: Session): Promise<Response> {
+    // The SDK refuses a request if this header and the body differ.
+    if (request.headers.get('mcp-method') === 'subscriptions/listen') {
+      const copy = request.clone();
+      const message: unknown = await copy.json().catch(() => undefined);
+      if (listenedUris(message).length > 0) return await this.#listen(request, session, message);
+    }
+    const factory = ({ era }: { era: string }) => mcpServer(session, era === 'modern');
+    return await createMcpHandler(factory, { onerror: report }).fetch(request);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#listening].map((handler) => handler.close()));
+  }
+
+  /** Opens the subscriptions, then lets the SDK acknowledge the request and keep its stream. */
+  async #listen(request: Request, session: Session, message: unknown): Promise<Response> {
+    const { id } = message as { readonly id: unknown };
+    const uris = listenedUris(message);
+    let publish: ((event: ServerEvent) => void) | undefined;
+    const subscriptions = new Subscriptions(session, this.#watches, (uri) => {
+      publish?.({ kind: 'resource_updated', uri });
+    });
+    const leave = () => {
+      subscriptions.close();
+      this.#listening.delete(handler);
+    };
+    const bus = {
+      publish: () => undefined,
+      subscribe: (listener: (event: ServerEvent) => void) => {
+        publish = listener;
+        return leave;
+      },
+    };
+    const handler = createMcpHandler(() => mcpServer(session, true), { bus, onerror: report });
+    try {
+      if (this.#listening.size >= SUBSCRIPTIONS_MAX) throw new TooManySubscriptionsError();
+      this.#listening.add(handler);
+      await subscriptions.add(id, uris);
+      const response = await handler.fetch(request);
+      if (publish === undefined) leave();
+      return response;
+    } catch (error) {
+      leave();
+      const { code, message: text, data } = resourceFailure(error, uris[0] ?? '');
+      return Response.json({ jsonrpc: '2.0', id, error: { code, message: text, data } });
+    }
+  }
+}
+
+const NO_INSTANCE = 'no such instance: connect to /mcp, or to /mcp/ and the id of an instance';
+
+/** Instances of a path `/mcp` or `/mcp/inst_…`; empty for all other paths. */
+function instancesOf(path: string, configured: readonly string[]): readonly string[] {
+  const [match, id] = /^\/mcp(?:\/([^/]+))?$/.exec(path) ?? [];
+  if (match === undefined) return [];
+  if (id === undefined) return configured;
+  const isAllowed = configured.length === 0 ? isInstanceId(id) : configured.includes(id);
+  return isAllowed ? [id] : [];
+}
+
+/** Returns the API key for a request, or the refusal 401. */
+function authenticator({ apiKey }: Configuration, { token }: HttpConfiguration) {
+  if (apiKey !== undefined && token === undefined) return async () => apiKey;
+  const verifyAccessToken = async (given: string) => {
+    const isValid = token === undefined ? /^[!-~]{1,512}$/.test(given) : isSame(given, token);
+    if (!isValid) throw new OAuthError(OAuthErrorCode.InvalidToken, 'the token is not valid');
+    // The SDK refuses tokens without a time of expiry.
+    return { token: given, clientId: '', scopes: [], expiresAt: Number.MAX_SAFE_INTEGER };
+  };
+  const gate = requireBearerAuth({ verifier: { verifyAccessToken } });
+  return async (request: Request) => {
+    const granted = await gate(request);
+    return granted instanceof Response ? granted : (apiKey ?? granted.token);
+  };
+}
+
+/** Compares secrets in constant time. */
+function isSame(given: string, expected: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(given), digest(expected));
+}
+
+function urlOf(server: Server, host: string): string {
+  const { port } = server.address() as AddressInfo;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}/mcp`;
+}
