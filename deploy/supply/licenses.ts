@@ -1,5 +1,5 @@
 import { licenseFaults, licenseOf } from '#deploy/supply/license-faults';
-import { shippedPackages } from '#deploy/supply/locked-packages';
+import { MCP_LOCKFILE, shippedPackages } from '#deploy/supply/locked-packages';
 
 /*
  * Prints packages without an allowed licence; exits with 1 if it prints any. With `--list`, counts
@@ -8,7 +8,7 @@ import { shippedPackages } from '#deploy/supply/locked-packages';
  * Usage: node deploy/supply/licenses.ts [--list]
  */
 
-const packages = shippedPackages();
+const packages = [...shippedPackages(), ...shippedPackages(MCP_LOCKFILE)];
 const faults = licenseFaults(packages);
 for (const fault of faults) console.error(fault);
 if (faults.length > 0) process.exitCode = 1;

@@ -16,20 +16,26 @@ type Entry = {
   readonly devOptional?: boolean;
 };
 
-/** All packages in the image: no development tools, no Node binaries. */
-export function shippedPackages(): readonly LockedPackage[] {
-  return shippedEntries().map(([path, { version, license }]) => {
+/** Lockfile of the MCP server, whose packages users install. */
+export const MCP_LOCKFILE = 'clients/mcp/package-lock.json';
+
+/**
+ * All packages of a lockfile that users get: no development tools, no Node binaries. Default: the
+ * packages in the image.
+ */
+export function shippedPackages(lockfile = 'package-lock.json'): readonly LockedPackage[] {
+  return shippedEntries(lockfile).map(([path, { version, license }]) => {
     return { name: path.slice(path.lastIndexOf('node_modules/') + 13), version, license };
   });
 }
 
 /** Folders where npm installs the image's packages (`node_modules/…`). */
 export function shippedFolders(): readonly string[] {
-  return shippedEntries().map(([path]) => path);
+  return shippedEntries('package-lock.json').map(([path]) => path);
 }
 
-function shippedEntries(): readonly (readonly [string, Entry])[] {
-  const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
+function shippedEntries(lockfile: string): readonly (readonly [string, Entry])[] {
+  const { packages } = JSON.parse(readFileSync(lockfile, 'utf8')) as {
     packages: Readonly<Record<string, Entry>>;
   };
   return Object.entries(packages).filter(([path, { dev, optional, devOptional }]) => {

@@ -76,13 +76,17 @@ for (const [os, systemWords] of Object.entries(SYSTEMS)) {
 
 const everywhere = suite('package-lock.json');
 
-everywhere('has a checksum for every package, and no registry address', () => {
-  for (const [path, { integrity, resolved }] of Object.entries(packages)) {
-    if (path === '') continue;
-    assert.match(integrity ?? '', /^sha512-/, path);
-    assert.is(resolved, undefined, path);
-  }
-});
+for (const folder of ['.', 'clients/mcp', 'clients/typescript']) {
+  everywhere(`in ${folder} has a checksum for every package, and no registry address`, () => {
+    const { packages: locked } = JSON.parse(readFileSync(`${folder}/package-lock.json`, 'utf8'));
+    for (const [path, { integrity, resolved }] of Object.entries<Locked>(locked)) {
+      if (path === '') continue;
+      assert.match(integrity ?? '', /^sha512-/, path);
+      assert.is(resolved, undefined, path);
+    }
+    assert.match(readFileSync(`${folder}/.npmrc`, 'utf8'), /^ignore-scripts=true$/m);
+  });
+}
 
 everywhere('is installed unchanged, without install scripts', () => {
   assert.match(readFileSync('.npmrc', 'utf8'), /^ignore-scripts=true$/m);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { licenseFaults } from '#deploy/supply/license-faults';
-import { type LockedPackage, shippedPackages } from '#deploy/supply/locked-packages';
+import { type LockedPackage, MCP_LOCKFILE, shippedPackages } from '#deploy/supply/locked-packages';
 import { sbom } from '#deploy/supply/sbom';
 
 const shipped = shippedPackages();
@@ -17,6 +17,12 @@ const licenses = suite('the licences of shipped packages');
 licenses('are all on the allow list', () => {
   assert.ok(shipped.length > 100, `${shipped.length}`);
   assert.equal(licenseFaults(shipped), []);
+});
+
+licenses('of the MCP server are on the allow list too', () => {
+  const packages = shippedPackages(MCP_LOCKFILE);
+  assert.ok(packages.some(({ name }) => name === '@modelcontextprotocol/server'));
+  assert.equal(licenseFaults([...shipped, ...packages]), []);
 });
 
 for (const license of ['MIT', '(MPL-2.0 OR MIT)', '(MIT AND ISC)', 'GPL-3.0 OR Apache-2.0']) {
