@@ -86,7 +86,7 @@ power-loss: $(INSTALLED) ## Kill the service on a file and simulate power loss, 
 fuzz: $(INSTALLED) ## Send mutated requests and broken bytes to a real service: MINUTES=n; SEED=n repeats a round
 	@$(NODE) test/fuzz/main.ts $(if $(SEED),--seed $(SEED),--minutes $(or $(MINUTES),10)) $(ARGS)
 
-packages: $(INSTALLED) ## Build the packages of both clients for npm and PyPI: REPOSITORY=https://github.com/OWNER/NAME
+packages: $(INSTALLED) ## Build the packages of the clients for npm and PyPI: REPOSITORY=https://github.com/OWNER/NAME
 	@$(NODE) deploy/packages/main.ts $(REPOSITORY)
 
 reference: $(INSTALLED) ## Write the reference pages of both client libraries (a minute)
