@@ -82,11 +82,18 @@ function readingOf({ rounds, durable }: Findings): string {
   const own = labels.find((label) => !['a', 'c'].includes(label)) ?? 's';
   const counts = Map.groupBy(all, ({ connections }) => connections).values();
   const isRepeated = durable.length > 1 || [...counts].some(({ length }) => length > 1);
-  return [
-    'This page compares the service with reference servers. The service includes authentication, limiter, metrics and model.',
+  const isFilePage = labels.join() === 'c,e';
+  const compared = isFilePage
+    ? 'the service on one SQLite file (e) with a stateless Fastify server with ajv (c)'
+    : 'the service with reference servers';
+  const introduced =
     labels.length > 0 && labels.length <= INTRODUCED_MAX
-      ? `The servers are ${names}.`
-      : 'Servers have short names such as (d). The first row of a server gives its full name.',
+      ? [`The servers are ${names}.`]
+      : ['Servers have short names such as (d). The first row of a server gives its full name.'];
+  return [
+    `This page compares ${compared}.`,
+    'The service includes authentication, limiter, metrics and model.',
+    ...(isFilePage ? [] : introduced),
     `\`${own} / ${reference}\` is the throughput of (${own}) divided by the throughput of (${reference}) in the same round.`,
     isRepeated
       ? 'A cell is the median of all rounds, followed by (smallest..largest).'

@@ -20,8 +20,11 @@ export function durableReport(
 
 function noteOf(findings: readonly DurableFindings[], checkpointS: number): string {
   const comparisons = findings.map(({ instanceCount, rounds }) => {
-    const { size } = new Set(rounds.flatMap(({ results }) => [...results.keys()]));
-    return `${size} servers took turns, with ${numberText(instanceCount, 0)} instances each.`;
+    const compared = new Set(rounds.flatMap(({ results }) => [...results.keys()]));
+    const instances = `${numberText(instanceCount, 0)} instances`;
+    return compared.size === 2 && compared.has('c') && compared.has('e')
+      ? `The two servers took turns. Server (e) has ${instances}.`
+      : `${compared.size} servers took turns, with ${instances} each.`;
   });
   const runs = findings.flatMap(({ rounds }) => rounds);
   const labels = new Set(runs.flatMap(({ results }) => [...results.keys()]));
@@ -32,13 +35,18 @@ function noteOf(findings: readonly DurableFindings[], checkpointS: number): stri
     ...(isBesidePostgres ? ['PostgreSQL has `fsync` and `synchronous_commit` on'] : []),
     ...(isAny('e', 'ke') ? ['SQLite has a WAL with `synchronous` FULL'] : []),
   ];
+  const isOnFileOnly = settings.length === 1 && isAny('e', 'ke');
+  const synced = isOnFileOnly
+    ? 'SQLite syncs each commit to disk before (e) answers (WAL, `synchronous` FULL). '
+    : `All stores sync to disk before they answer: ${settings.join(', ')}. `;
   return [
     '## Durable comparison',
-    `${comparisons.join(' Then ')} All stores sync to disk before they answer: ${settings.join(', ')}. ` +
+    `${comparisons.join(' Then ')} ${synced}` +
       `The load observes all instances in turn. ${isBesidePostgres ? POSTGRES_NOTE : ''}` +
       'The service stores the state of instances in checkpoints, up to 2 min after an observation. ' +
-      `Each measurement begins after ${checkpointS} s of load, when checkpoints run steadily. The ` +
-      'next server gets load after the last checkpoint.',
+      `Each measurement of the service begins after ${checkpointS} s of load, when checkpoints run ` +
+      'steadily. Load on the next server starts only when the previous server has no pending ' +
+      'checkpoint.',
   ].join('\n\n');
 }
 
@@ -50,7 +58,7 @@ const POSTGRES_NOTE =
 
 const CASSANDRA_DISK = 'Sizes are table files after flush and compaction, without the commit log.';
 
-const SQLITE_DISK = 'Sizes are pages of tables and indexes.';
+const SQLITE_DISK = 'A size is the total size of the SQLite pages of a table and its indexes.';
 
 const DISK_NOTE =
   'Each size is divided by the number of observations. `heads` contains the newest history rows. ' +
