@@ -48,8 +48,9 @@ arms with the same user, tools, tool results and seed. The arms differ in the en
 | engine | the contract of the agent's instance |
 | shuffled | the contract of an instance of another persona, after the same turns |
 
-In all arms, an instance of the persona observes the dialogue, and its contract judges each turn. All arms describe the
-persona to the model. Differences are paired by persona and seed; brackets are 95 % intervals of a bootstrap.
+In every arm, an instance of the persona observes the dialogue, and the benchmark checks each turn against the contract
+of this instance. All arms describe the persona to the model. Differences are paired by persona and seed; brackets are
+95 % intervals of a bootstrap.
 
 To run a real model:
 

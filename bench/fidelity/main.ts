@@ -185,9 +185,10 @@ const picture = `docs/pictures/fidelity-${title.toLowerCase().replaceAll(/[^\w.]
 const purpose = isScriptedRun
   ? 'Scripted models check the harness. They do not show whether the engine helps a real model. '
   : '';
+const effect = options.mode === 'observe' ? 'forbidden calls run' : 'forbidden calls do not run';
 const about =
-  `${purpose}The tools have the mode \`${options.mode}\`. Each interval resamples units of one ` +
-  `persona with one seed. ${note}`;
+  `${purpose}The tools have the mode \`${options.mode}\`: ${effect}, and the harness counts them. ` +
+  `The bootstrap resamples groups of dialogues; a group has the same persona and seed. ${note}`;
 const command = ['node bench/fidelity/main.ts', ...process.argv.slice(2)].join(' ');
 const text = reportSection({ title, about, command, circumstances }, [
   ...(check === undefined ? [] : [check.table]),

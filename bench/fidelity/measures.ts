@@ -94,7 +94,8 @@ const DIVERGENCE: Measure<TurnRecord> = {
 
 /** Slope of the least-squares line of words on the steps of expressiveness. */
 const WORDS_PER_STEP: Measure<TurnRecord> = {
-  ...{ name: 'words per turn for each step of expressiveness', decimals: 1 },
+  name: "additional words per turn when the contract's expressiveness rises by one level",
+  decimals: 1,
   sums(turns) {
     const terms = turns.map(({ expressiveness, message }) => {
       const [x, y] = [EXPRESSIVENESS.indexOf(expressiveness), countOf(message, WORD)];

@@ -21,8 +21,8 @@ export function oneFileReport(
   const about =
     `A process serves a SQLite file with ${numberText(sizes.instances, 0)} instances in one ` +
     `account and ${numberText(observations, 0)} observations. 90 % of the instances have 4 ` +
-    'observations, 9 % have 40, 1 % has 280. The benchmark wrote this data like checkpoints of the ' +
-    'service.';
+    'observations, 9 % have 40, 1 % has 280. The benchmark wrote this data in the same ' +
+    'form as the checkpoints of the service.';
   const heading = { title: 'One large file', about, command, circumstances };
   const tables = [
     targetTable([...ofStarts(found), ...ofPages(found), ...ofBytes(found), ...ofMemory(found)]),
@@ -49,7 +49,8 @@ function ofStarts(found: OneFileFindings): ScaleFigure[] {
       `${numberText(killedStart, 0)} ms`,
     ),
     atMost(
-      `additional time after SIGKILL, with ${numberText(killedWith, 0)} records without a checkpoint`,
+      `additional time after SIGKILL, with ${numberText(killedWith, 0)} records without a ` +
+        'checkpoint; target as in the part `file`',
       killedStart - spreadOf(warmStarts).max,
       takeOverMsMax(killedWith),
       'ms',

@@ -67,7 +67,8 @@ export const takeover: ScalePart = {
   name: 'takeover',
   title: 'Takeover from a killed engine, one of three',
   about:
-    'The tail consists of the journal records without a checkpoint. Times begin with the kill.',
+    'The tail consists of the journal records without a checkpoint. Times begin with the kill. ' +
+    'Cells with parentheses contain median (minimum..maximum).',
   columns: TAILS.map(({ records }) => `tail of ${records.toLocaleString('en')}`),
   async measure({ isQuick, print }) {
     const folder = temporaryFolder();
