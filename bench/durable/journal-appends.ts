@@ -6,11 +6,11 @@ import type { JournalStore } from '#storage/ports/journal';
 import { openMigratedKeyspace } from '#test/storage/cassandra/migrated-keyspace';
 
 /**
- * Bytes of a typical group: records that gather while the previous append is in flight
- * (architecture 3.1).
+ * Bytes of a typical group: 40 records of 120 bytes, which gather while the previous append is in
+ * flight (architecture 3.1).
  */
 const GROUP_BYTES = 40 * 120;
-/** Minimum number of slots between moves of the low-water mark (architecture 3.1). */
+/** Number of slots between truncations (architecture 3.1). */
 const TRUNCATION_SLOTS_MIN = 1_000;
 /** Number of newest slots that stay, because their records have no checkpoint yet. */
 const KEPT_SLOTS = 1_000;

@@ -25,7 +25,7 @@ export async function measureLoad(
   print: (line: string) => void,
 ): Promise<Load> {
   const { parts } = options;
-  // The durable comparison measures (c) itself. Measure (c) here only beside other servers.
+  // The durable comparison measures (c) itself. If a durable comparison measures (c), measure (c) here only beside other servers.
   const isComparing = (['a', 's', 'p'] as const).some((label) => parts.has(label));
   const isWithDurable = comparisonsOf(options).some(({ isWithStateless }) => isWithStateless);
   if (!isComparing && (!parts.has('c') || isWithDurable)) {

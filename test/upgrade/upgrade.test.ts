@@ -33,8 +33,8 @@ const observe = (id: string, second: number) =>
   caller.send('POST', `/instances/${id}/process`, { json: observationAt(second) });
 
 /**
- * Instances created while one of three engines is new. With this number, the new engine creates one
- * of them in all but a few of a million runs.
+ * Instances created while one of three engines is new. The probability that the new engine creates
+ * none of 32 instances is (2/3)^32, about 2 in a million.
  */
 const MIXED_INSTANCES = 32;
 
@@ -74,7 +74,7 @@ async function migrated(folder: string): Promise<string> {
 
 /**
  * Replaces the processes of these parts one after the other. The last engine crashes, so that the
- * new release recovers a journal of the old release. Calls `onReplaced` after each process.
+ * target release recovers a journal of the other release. Calls `onReplaced` after each process.
  */
 async function replaced(
   parts: readonly Part[],
@@ -115,7 +115,7 @@ upgrading(
 );
 
 upgrading(
-  'instances start with model 1.1 when every engine was started after the old engines',
+  'new instances get model 1.1 after every engine has restarted without an old engine',
   async () => {
     const { processes } = cluster;
     for (const name of processes.named('engine')) await processes.replace(name, PRESENT);

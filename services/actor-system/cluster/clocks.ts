@@ -35,7 +35,8 @@ const HEARD_MS_MAX = 5_000;
 
 /**
  * Time for which the clock must deviate before this process hands its shards off, in milliseconds.
- * Equal to the time that views must agree before a shard moves. Source: decision 138.
+ * Equals the time for which the views of two nodes must agree before a shard moves between them.
+ * Source: decision 138.
  */
 const DEVIATING_MS = 3_000;
 
@@ -74,8 +75,9 @@ type Shown = { readonly aheadMs: number; readonly heardMs: number };
  * senders, the clocks of the database servers can confirm this clock. Database servers alone never
  * prove a clock wrong.
  *
- * A clock that was found wrong stays wrong until it agrees with other processes, or with the last
- * time that they sent. If the other processes fall silent or restart, the verdict does not change.
+ * A clock that was found wrong stays wrong until it agrees with other processes, with the last time
+ * that other processes sent, or, while fewer than two other processes are heard, with the database
+ * servers. The silence or restart of other processes alone does not change the verdict.
  */
 export class ClockWatch implements Disposable {
   readonly #options: ClockWatchOptions;
@@ -215,7 +217,7 @@ export class ClockWatch implements Disposable {
     }
     logger.error(
       { aheadSeconds: Math.round(aheadMs / 1_000) },
-      'the wall clock of this process differs from the other nodes: the process begins no month, claims no shard and moves its shards away; correct the clock',
+      'the wall clock of this process differs from the other nodes: until the clock is corrected, this process starts no new usage month, claims no shard and hands off its shards',
     );
   }
 }

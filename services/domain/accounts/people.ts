@@ -1,7 +1,7 @@
 import type { Creator } from '#accounts/account';
 import { type KeyRight, type KeyScope, rightsOf } from '#accounts/api-key';
 
-/** A user's role in an account. Source: decision 245. */
+/** A user's role in an account. */
 export type Membership = {
   readonly accountId: string;
   readonly userId: string;
@@ -11,7 +11,7 @@ export type Membership = {
 
 /**
  * A single-use link into an account. An invitation is for one address and role; a set-up link
- * creates the first owner. Source: decision 245.
+ * creates the first owner.
  */
 export type EntryLink = {
   readonly accountId: string;
@@ -26,10 +26,10 @@ export type EntryLink = {
   | { readonly kind: 'setup' }
 );
 
-/** Lifetime of an invitation, in milliseconds. Source: decision 245. */
+/** Lifetime of an invitation, in milliseconds. */
 export const INVITATION_MS = 7 * 24 * 60 * 60_000;
 
-/** Lifetime of a set-up link, in milliseconds. Source: decision 245. */
+/** Lifetime of a set-up link, in milliseconds. */
 export const SETUP_LINK_MS = 24 * 60 * 60_000;
 
 /** Maximum number of members per account. A request reads all members together. */
@@ -69,7 +69,7 @@ export function roleOf(link: EntryLink): Role {
   return link.kind === 'invitation' ? link.role : 'owner';
 }
 
-/** A second factor by time-based codes (RFC 6238). Source: decision 246. */
+/** A second factor by time-based codes (RFC 6238). */
 type SecondFactor = {
   /** `pending` until the user has entered a first valid code. */
   readonly state: 'pending' | 'active';
@@ -96,7 +96,7 @@ export type User = {
   readonly name: string;
   /** Algorithm, parameters, salt and hash in a single text. */
   readonly passwordHash: string;
-  /** Incremented by every new password. Sessions with an earlier version are invalid. */
+  /** Incremented by every change of password or second factor. Sessions with an earlier version are invalid. */
   readonly credentialsVersion: number;
   readonly secondFactor?: SecondFactor;
   /** SHA-256 of the unused recovery codes, base64url. */
@@ -153,7 +153,7 @@ export function withSecondFactor(
   return secondFactor === undefined ? { ...user, recoveryDigests: [] } : { ...user, secondFactor };
 }
 
-/** Adds a browser that has signed in to a user. */
+/** Adds a signed-in browser to the user's remembered browsers. */
 export function withDevice(user: User, digest: string): User {
   const others = user.deviceDigests.filter((known) => known !== digest);
   return { ...user, deviceDigests: [...others, digest].slice(-DEVICES_MAX) };
@@ -182,10 +182,10 @@ export type Session = {
   readonly client: string;
 };
 
-/** Maximum time for which a session may be unused, in milliseconds. Source: decision 245. */
+/** Maximum time for which a session may be unused, in milliseconds. */
 const SESSION_IDLE_MS = 30 * 60_000;
 
-/** Maximum lifetime of a session, in milliseconds. Source: decision 245. */
+/** Maximum lifetime of a session, in milliseconds. */
 export const SESSION_MS_MAX = 12 * 60 * 60_000;
 
 /** Maximum time between password and second factor, in milliseconds. */
@@ -218,10 +218,10 @@ export function isSeenDue({ lastSeenAtMs }: Session, nowMs: number): boolean {
   return nowMs - lastSeenAtMs >= SESSION_SEEN_MS;
 }
 
-/** Minimum length of a password, in code points. Source: decision 246, after NIST SP 800-63B. */
+/** Minimum length of a password, in code points. Source: NIST SP 800-63B. */
 const PASSWORD_LENGTH_MIN = 12;
 
-/** Maximum length of a password, in code points, to bound the hash cost. Source: decision 246. */
+/** Maximum length of a password, in code points, to bound the hash cost. */
 const PASSWORD_LENGTH_MAX = 128;
 
 /** Minimum number of distinct characters in a password. */
@@ -277,13 +277,16 @@ function isAddress(plain: string, email: string): boolean {
   );
 }
 
-/** Roles of members. Every account has at least one owner. Source: decision 245. */
+/**
+ * Roles of members. An account with an owner keeps at least one owner, unless an operator removes
+ * the last owner.
+ */
 export const ROLES = ['owner', 'developer', 'billing', 'viewer'] as const;
 
 /** Role of a member. */
 export type Role = (typeof ROLES)[number];
 
-/** Permissions, one per console section. */
+/** Permissions for sections of the console. */
 export type Permission =
   | 'keys.read'
   | 'keys.write'
@@ -310,7 +313,7 @@ const ALLOWED: Readonly<Record<Role, readonly Permission[]>> = {
   viewer: ['keys.read', 'instances.read', 'usage.read'],
 };
 
-/** Permissions by role. Source: decision 245, table. */
+/** Permissions of a role. Source: the table of roles in docs/console.md. */
 export function permissionsOf(role: Role): readonly Permission[] {
   return ALLOWED[role];
 }

@@ -62,7 +62,7 @@ export async function engineNodeOf(
   return node;
 }
 
-/** Creates the only engine on in-memory storage. */
+/** Creates a standalone engine on in-memory storage. */
 export function engineAlone(
   config: Config,
   { clock, metrics, onBug, tracer, actors }: Foundation,

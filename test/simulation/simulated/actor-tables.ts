@@ -73,7 +73,10 @@ export class ActorTables {
     for (const row of rows.answers) this.#put(partition.answers, row.key, { row, version });
   }
 
-  /** Writes a head. The higher stamp wins. Only a flaw passes another stamp than the version. */
+  /**
+   * Writes a head. The highest stamp wins. The stamp is the version of the head; only planted flaws
+   * pass another stamp.
+   */
   putHead(id: string, head: InstanceHead, stamp = head.version): void {
     const partition = this.#partition(id);
     if (partition.headStamp > stamp && !this.#flaws.isUnstamped) return;
@@ -126,7 +129,10 @@ export class ActorTables {
     return hasChanged;
   }
 
-  /** Merges an instance's rows and deletions of one table. Returns whether any was newer. */
+  /**
+   * Merges one row table of an instance, and the deletions and trims of the instance. Returns whether
+   * anything changed.
+   */
   mergeRows(from: ActorTables, id: string, sort: RowSort): boolean {
     const theirs = from.#partitions.get(id);
     if (theirs === undefined) return false;
@@ -180,13 +186,13 @@ export class ActorTables {
     return this.#partitions.get(id)?.head;
   }
 
-  /** Reads at most `count` history rows from chunks, newest first, from ordinal `newest` on. */
+  /** Reads at most `count` history rows from chunks, in descending order from ordinal `newest`. */
   history(id: string, newest: number, count: number): HistoryRow[] {
     const chunks = chunksFrom(this.#partitions.get(id)?.history);
     return rowsOfChunks(OBSERVATIONS, id, chunks, newest, count);
   }
 
-  /** Reads at most `count` drift rows from chunks, newest first, from ordinal `newest` on. */
+  /** Reads at most `count` drift rows from chunks, in descending order from ordinal `newest`. */
   drift(id: string, newest: number, count: number): DriftRow[] {
     const chunks = chunksFrom(this.#partitions.get(id)?.drift);
     return rowsOfChunks(DRIFT_EVENTS, id, chunks, newest, count);
@@ -245,7 +251,7 @@ export class ActorTables {
   }
 }
 
-/** Returns whether the partition's trim deletes a chunk. */
+/** Returns a predicate: whether the partition's trim deletes a chunk. */
 function trimmedIn(
   { trimmed, trimmedVersion }: Partition,
   sort: (typeof CHUNK_SORTS)[number],
