@@ -585,6 +585,18 @@ def test_away_closed_agent_refuses_mapped_tools(kind: Kind) -> None:
         assert agent.begin("a").refusal_of("send_email") is None
 
 
+def test_away_closed_agent_hides_mapped_tools_and_notes_nothing_by_that(kind: Kind) -> None:
+    seen: list[Turn] = []
+    hiding = ToolPolicy({"send_email": "execute"}, mode="hide")
+    options = {"unavailable": "closed", "tools": hiding, "appraiser": seen.append}
+    with agent_on(kind, AWAY, **options) as (agent, _):
+        turn = agent.begin("a")
+        assert turn.offered(NAMES) == NAMES[1:]
+        assert [turn.permits(name) for name in NAMES[:2]] == [False, True]
+        turn.end()
+    assert [each.tools for each in seen] == [()]
+
+
 def test_away_agent_raises_before_the_turn_if_told_so(kind: Kind) -> None:
     with serving(script(refusal(503, "service_unavailable"))) as server:
         with agent_on(kind, server.base_url, unavailable="raise") as (agent, reported):

@@ -295,23 +295,33 @@ class AsyncAgentTurn:
         return "" if contract is None else contract_prompt(contract, self._agent._wording)
 
     def offered(self, tools: Iterable[str]) -> list[str]:
-        """Returns the tools that the model may see, in the given order."""
-        return self._agent.tools.offered(tools, self.contract)
+        """Returns the tools that the model may see, in the given order.
+
+        In mode ``hide``, only permitted tools.
+        """
+        is_hiding = self._agent.tools.mode == "hide"
+        return [tool for tool in tools if not is_hiding or self.permits(tool)]
+
+    def permits(self, tool: str) -> bool:
+        """Whether a tool may run now. Notes nothing. For tools whose calls nobody can refuse."""
+        return self._reason_against(tool) is None
 
     def refusal_of(self, tool: str) -> str | None:
         """Returns the sentence that answers a call instead of running the tool.
 
         None if the tool may run. Notes the refusal.
         """
-        policy = self._agent.tools
-        is_closed = self._begun_with is None and self._agent._unavailable == "closed"
-        if is_closed and policy.mode != "observe" and policy.actions_of(tool):
-            refusal: str | None = self._agent._wording["unknown"].replace("{tool}", tool, 1)
-        else:
-            refusal = policy.refusal_of(tool, self.contract)
+        refusal = self._reason_against(tool)
         if refusal is not None:
             self.used(tool, "refused")
         return refusal
+
+    def _reason_against(self, tool: str) -> str | None:
+        policy = self._agent.tools
+        is_closed = self._begun_with is None and self._agent._unavailable == "closed"
+        if is_closed and policy.mode != "observe" and policy.actions_of(tool):
+            return self._agent._wording["unknown"].replace("{tool}", tool, 1)
+        return policy.refusal_of(tool, self.contract)
 
     def used(self, tool: str, outcome: ToolOutcome) -> None:
         """Notes the outcome of a tool call that ran."""
