@@ -2,11 +2,15 @@ from __future__ import annotations
 
 import json
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from both_clients import Kind
+
+# Only the environment "adapters" has the frameworks.
+collect_ignore = [] if find_spec("langchain") else ["adapters"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

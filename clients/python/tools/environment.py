@@ -1,9 +1,11 @@
-"""Creates this package's environment in ``.venv`` from ``requirements.lock``.
+"""Creates an environment of this package from a lock file.
 
-    python3 tools/environment.py            then .venv/bin/pytest and so on
+    python3 tools/environment.py            .venv from requirements.lock
+    python3 tools/environment.py adapters   .venv-adapters from requirements-adapters.lock
 
-Runs with any Python from 3.10, without installed packages. A second run does nothing unless the
-lock, the project file, the Python or the path has changed. Concurrent runs are safe.
+Runs with any Python from 3.10, without installed packages; the frameworks of the adapters need
+Python 3.11. A second run does nothing unless the lock, the project file, the Python or the path has
+changed. Concurrent runs are safe.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ import venv
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent
-FOLDER = PACKAGE / ".venv"
+SUFFIX = "".join(f"-{name}" for name in sys.argv[1:])
+FOLDER = PACKAGE / f".venv{SUFFIX}"
+LOCK = f"requirements{SUFFIX}.lock"
 STAMP = FOLDER / "made-from"
 PYTHON = FOLDER / "bin" / "python"
 
@@ -30,7 +34,7 @@ INSTALL_S_MAX = 600
 
 def main() -> int:
     """Creates the environment unless it is up to date."""
-    with open(PACKAGE / ".venv.lock", "w") as lock:
+    with open(PACKAGE / f"{FOLDER.name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         wanted = fingerprint()
         if STAMP.exists() and STAMP.read_text() == wanted:
@@ -45,7 +49,7 @@ def main() -> int:
 def fingerprint() -> str:
     """Text that changes with everything that the environment depends on."""
     digest = hashlib.sha256()
-    for name in ("requirements.lock", "pyproject.toml", "tools/environment.py"):
+    for name in (LOCK, "pyproject.toml", "tools/environment.py"):
         digest.update((PACKAGE / name).read_bytes())
     return f"{digest.hexdigest()} {sys.version} {sys.executable} {PACKAGE}"
 
@@ -54,7 +58,7 @@ def install() -> None:
     """Installs the locked packages, and this package in editable mode."""
     pip = [str(PYTHON), "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
     run([*pip, UV])
-    locked = ["--require-hashes", "-r", "requirements.lock"]
+    locked = ["--require-hashes", "-r", LOCK]
     try:
         uv = [str(PYTHON), "-m", "uv", "--quiet", "pip", "install", "--python", str(PYTHON)]
         run([*uv, *locked])
