@@ -61,7 +61,9 @@ export const LATER = [
       'clients/typescript/test/package.test.ts',
       'test/bench/fidelity/quick-run.test.ts',
       'test/clients/generators.test.ts',
+      'test/clients/python-adapters.test.ts',
       'test/clients/python-documents.test.ts',
+      'test/clients/python-framework-examples.test.ts',
       'test/clients/python-package.test.ts',
     ],
   },
@@ -145,8 +147,10 @@ export const LONG: readonly FileName[] = [
   'test/bus/nats-bus.test.ts',
   'test/chaos/',
   'test/clients/crash.test.ts',
+  'test/clients/python-adapters.test.ts',
   'test/clients/python-cases.test.ts',
   'test/clients/python-documents.test.ts',
+  'test/clients/python-framework-examples.test.ts',
   'test/clients/python.test.ts',
   'test/console/pages/accessibility.test.ts',
   'test/console/pages/cluster.test.ts',
@@ -184,7 +188,7 @@ export const LONG: readonly FileName[] = [
 export const MAY_SKIP: readonly { readonly lack: RegExp; readonly files: readonly FileName[] }[] = [
   { lack: /^there is no Cassandra: /, files: [/\bcassandraOrSkip\(/, 'test/api/'] },
   { lack: /^there is no NATS: /, files: [/\bnatsOrSkip\(/] },
-  { lack: /^there is no Python 3\.10 /, files: ['test/clients/'] },
+  { lack: /^there is no Python 3\.1[01] /, files: ['test/clients/'] },
   { lack: /^there are no generators: /, files: ['test/clients/generators.test.ts'] },
   { lack: /^no Chromium was found /, files: [/\b(browserSuite|launchChromium)\(/] },
   { lack: /^there is no k6: /, files: [/\bk6OrSkip\(/] },
@@ -212,7 +216,7 @@ export const MAY_SKIP: readonly { readonly lack: RegExp; readonly files: readonl
  */
 export const BUDGETS: Readonly<Record<string, number>> = {
   browsers: 10,
-  clients: 8,
+  clients: 10,
   kills: 16,
   kubernetes: 10,
   processes: 28,

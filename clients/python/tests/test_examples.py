@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 import warnings
@@ -27,11 +26,10 @@ def run(name: str, *args: str, folder: Path) -> str:
     return ran.stdout
 
 
-def test_agent_example_obeys_its_contract(service: str, tmp_path: Path) -> None:
-    said = run("agent_loop.py", "40", folder=tmp_path)
-    replaced = re.search(r"40 turns, (\d+) proposals replaced", said)
-    assert replaced is not None, said
-    assert int(replaced.group(1)) > 0, "the contract forbade nothing"
+def test_agent_example_changes_its_behavior(service: str, tmp_path: Path) -> None:
+    lines = run("agent_loop.py", "10", folder=tmp_path).splitlines()
+    assert lines[0] == "1: LOW; deployed twice, failed twice"
+    assert lines[-1].startswith("10: HIGH; The tool deploy was not run"), lines
 
 
 def test_fleet_example_reports_every_observation(service: str, tmp_path: Path) -> None:

@@ -125,6 +125,34 @@ def test_first_example_of_the_readme_runs_in_an_empty_environment(
     assert "drift: D0" in run(python, "-W", "error", "first.py", folder=tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("module", "extra"),
+    [
+        ("langchain", "langchain"),
+        ("openai_agents", "openai-agents"),
+        ("pydantic_ai", "pydantic-ai"),
+    ],
+)
+def test_adapter_without_its_framework_names_the_extra(
+    python: Path, module: str, extra: str
+) -> None:
+    code = f"import identity_engine.{module}"
+    ran = subprocess.run(
+        [python, "-c", code], capture_output=True, text=True, timeout=RUN_S_MAX, check=False
+    )
+    assert ran.returncode == 1
+    last = ran.stderr.splitlines()[-1]
+    assert last.startswith("ImportError: install ")
+    assert f'pip install "identity-engine[{extra}]"' in last
+    assert f"Provides-Extra: {extra}" in run(
+        python, "-c", "from importlib.metadata import metadata as m; print(m('identity-engine'))"
+    )
+
+
+def test_dependencies_are_consistent(python: Path) -> None:
+    run(sys.executable, "-m", "uv", "--quiet", "pip", "check", "--python", python)
+
+
 @pytest.fixture
 def user_folder(tmp_path: Path) -> Path:
     """A folder with user code and the README's code blocks."""

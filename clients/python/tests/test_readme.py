@@ -11,7 +11,13 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent
 README = (PACKAGE / "README.md").read_text("utf-8")
-BLOCKS = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+ALL_BLOCKS = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+FRAMEWORK = re.compile(
+    r"^from identity_engine\.(langchain|openai_agents|pydantic_ai) ", re.MULTILINE
+)
+BLOCKS = [block for block in ALL_BLOCKS if not FRAMEWORK.search(block)]
+FRAMEWORK_BLOCKS = [block for block in ALL_BLOCKS if FRAMEWORK.search(block)]
+"""Blocks that need a framework. ``tests/adapters`` runs these blocks."""
 TITLES = re.findall(r"^## (.*)$", README, re.MULTILINE)
 RUN_S_MAX = 40
 

@@ -1,7 +1,12 @@
 import type { Test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newCaller } from '#test/support/calls/caller';
-import { makeEnvironment, pythonLack, runPytest } from '#test/support/servers/python';
+import {
+  makeEnvironment,
+  type PythonEnvironment,
+  pythonLack,
+  runPytest,
+} from '#test/support/servers/python';
 import { suiteUnless } from '#test/support/servers/real-servers';
 import { startStandalone } from '#test/support/servers/service';
 
@@ -14,6 +19,7 @@ export type PythonTests = {
   readonly testsMin: number;
   /** Whether the tests need a real service. Environment variables pass its address and a key. */
   readonly needsService: boolean;
+  readonly environment?: PythonEnvironment;
 };
 
 /**
@@ -21,13 +27,13 @@ export type PythonTests = {
  * throws an error. The caller adds further tests and runs the suite.
  */
 export async function pythonSuite(tests: PythonTests): Promise<Test> {
-  const lack = pythonLack();
+  const lack = pythonLack(tests.environment);
   const python = suiteUnless(lack)(tests.title);
   if (lack !== undefined) {
     python('finds and runs its tests', () => undefined);
     return python;
   }
-  await makeEnvironment();
+  await makeEnvironment(tests.environment);
   const { outcomes, run } = await runWith(tests);
   python('finds and runs its tests', () => {
     assert.ok(outcomes.length >= tests.testsMin, `${outcomes.length} tests\n${run.output}`);
@@ -39,10 +45,11 @@ export async function pythonSuite(tests: PythonTests): Promise<Test> {
   return python;
 }
 
-async function runWith({ args, needsService }: PythonTests): ReturnType<typeof runPytest> {
-  if (!needsService) return await runPytest(args);
+async function runWith(tests: PythonTests): ReturnType<typeof runPytest> {
+  const { args, needsService, environment } = tests;
+  if (!needsService) return await runPytest(args, {}, environment);
   await using service = await startStandalone();
   const { key } = await newCaller(service);
   const env = { IDENTITY_ENGINE_BASE_URL: service.api, IDENTITY_ENGINE_API_KEY: key };
-  return await runPytest(args, env);
+  return await runPytest(args, env, environment);
 }
