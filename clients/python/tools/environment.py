@@ -61,7 +61,7 @@ def install() -> None:
     locked = ["--require-hashes", "-r", LOCK]
     try:
         uv = [str(PYTHON), "-m", "uv", "--quiet", "pip", "install", "--python", str(PYTHON)]
-        run([*uv, *locked])
+        run([*uv, "--compile-bytecode", *locked])
     except subprocess.CalledProcessError:
         # Fall back to pip: maybe only pip is configured for the proxy or the index.
         run([*pip, *locked])

@@ -13,9 +13,6 @@ from both_clients import Kind
 from identity_engine.openai_agents import with_identity
 from scenario import BASE, Body, Script, Seen, Step, function
 
-STEPS_MAX = 400
-"""Maximum calls of a model in a test."""
-
 UNTRACED = RunConfig(tracing_disabled=True)
 
 
@@ -56,10 +53,12 @@ def model_of(script: Script) -> ScriptedModel:
     """The framework's fake model, with a script."""
 
     async def answer(call: ModelCall) -> Any:
+        model.enqueue(ModelStep.respond(answer))
         step = script(seen_in(call))
         return output_of(await step if inspect.isawaitable(step) else step)
 
-    return ScriptedModel([ModelStep.respond(answer)] * STEPS_MAX)
+    model = ScriptedModel([ModelStep.respond(answer)])
+    return model
 
 
 def seen_in(call: ModelCall) -> Seen:
