@@ -46,15 +46,24 @@ export type AgentOptions<Tool extends string = string> = {
 export type TurnStart = {
   /** Id of the agent's run, or of the conversation and its turn. At most 200 characters. */
   readonly runId: string;
+  /** Number of the turn in the run. Without a turn, the whole run counts once. */
   readonly turn?: number | string | undefined;
   readonly input?: string | undefined;
+  /** Signal that stops the run. If aborted, an error of the run is no failure of the agent. */
+  readonly signal?: AbortSignal | undefined;
 };
 
 /** End of a turn. */
 export type TurnEnd = { readonly outcome?: TurnOutcome; readonly output?: string | undefined };
 
 /** Maximum attempts for an observation that another process preceded by less than a second. */
-const THROTTLED_MAX = 3;
+const THROTTLED_MAX = 10;
+
+/** Time without waiting for the service after a failure, in milliseconds. */
+const REST_MS = 5_000;
+
+/** Maximum number of ended runs that are kept, to report a run that occurs twice. */
+const ENDED_RUNS_MAX = 1_000;
 
 /** Maximum number of ended turns whose observations wait. Enough for minutes of a slow service. */
 const WAITING_MAX = 1_000;
@@ -79,8 +88,24 @@ export class Agent<Tool extends string = string> {
   /** Observations of one agent are sent one after the other, in the order of the turns' ends. */
   #sending: Promise<unknown> = Promise.resolve();
   #waiting = 0;
+  /** Failure of the service that was reported; undefined after an answer. */
+  #failure: unknown;
+  /** Until this time, the agent waits for no request. Monotonic milliseconds. */
+  #restingUntilMs = 0;
+  /** Newest runs whose turns had no number. */
+  readonly #endedRuns = new Set<string>();
 
+  /** Throws `IdentityEngineError` for invalid options. */
   constructor(instance: InstanceHandle, options: AgentOptions<Tool> = {}) {
+    const { tools, unavailable = 'open' } = options;
+    if (tools !== undefined && !(tools instanceof ToolPolicy)) {
+      throw new IdentityEngineError('tools must be a ToolPolicy: new ToolPolicy({ … })');
+    }
+    if (!['open', 'closed', 'raise'].includes(unavailable)) {
+      throw new IdentityEngineError(
+        `unavailable must be open, closed or raise, not ${unavailable}`,
+      );
+    }
     this.instance = instance;
     this.tools = options.tools ?? new ToolPolicy<Tool>();
     this.#options = options;
@@ -89,43 +114,71 @@ export class Agent<Tool extends string = string> {
 
   /**
    * Runs one turn and ends it exactly once: as completed if `run` resolves, otherwise as
-   * `outcomeOf` classifies the error, which is thrown unchanged. Waits at most `timeoutMs` for the
-   * observation, which continues after that. `run` may end the turn itself to supply an output.
+   * `outcomeOf` classifies the error, which is thrown unchanged. Begin and end together wait at most
+   * `timeoutMs` for the service; the observation continues after that. `run` may end the turn itself
+   * to supply an output.
    */
   async turn<T>(start: TurnStart, run: (turn: AgentTurn<Tool>) => T | Promise<T>): Promise<T> {
+    const { timeoutMs = 2_000 } = this.#options;
+    const startedMs = performance.now();
     const turn = await this.begin(start);
+    const leftMs = timeoutMs - (performance.now() - startedMs);
     let outcome: TurnOutcome = 'completed';
     try {
       return await run(turn);
     } catch (error) {
-      outcome = outcomeOf(error);
+      outcome = start.signal?.aborted === true ? 'aborted' : outcomeOf(error);
       throw error;
     } finally {
-      await this.#waitFor(turn.end({ outcome }));
+      await this.#waitFor(turn.end({ outcome }), leftMs);
     }
   }
 
   /**
    * Begins a turn with the newest contract. Sends no request if the last answer's contract is
    * fresh. If the service is away, uses the last contract, then follows `unavailable`. Waits at
-   * most `timeoutMs` for the observations of earlier turns.
+   * most `timeoutMs`, also for the observations of earlier turns. After a failure, further turns
+   * wait for nothing for 5 s.
    */
   async begin(start: TurnStart): Promise<AgentTurn<Tool>> {
     const key = keyOf(start);
-    if (this.#waiting > 0) await this.#waitFor(this.#sending);
     const { freshMs = 60_000, staleMs = 600_000, timeoutMs = 2_000, unavailable } = this.#options;
+    const untilMs = performance.now() + timeoutMs;
+    if (this.#waiting > 0) await this.#waitFor(this.#sending, timeoutMs);
     if (this.#ageMs > freshMs) {
       try {
-        await this.#guard.refresh({ timeoutMs });
+        await this.#refresh(untilMs - performance.now());
       } catch (error) {
         if (isFatal(error)) throw error;
         const isUsable = this.#ageMs <= staleMs;
         if (!isUsable && unavailable === 'raise') throw error;
-        this.#report(error);
         if (!isUsable) return this.#turn(start, key, undefined);
       }
     }
     return this.#turn(start, key, this.#guard.contract);
+  }
+
+  /** Requests the contract. Throws the last failure at once while the agent rests. */
+  async #refresh(timeoutMs: number): Promise<void> {
+    if (this.#isResting) throw this.#failure;
+    try {
+      await this.#guard.refresh({ timeoutMs: Math.max(timeoutMs, 1) });
+      this.#failure = undefined;
+    } catch (error) {
+      if (!isFatal(error)) this.#fail(error);
+      throw error;
+    }
+  }
+
+  get #isResting(): boolean {
+    return this.#failure !== undefined && performance.now() < this.#restingUntilMs;
+  }
+
+  /** Notes that the service is away. Reports only the first failure until the next answer. */
+  #fail(error: unknown): void {
+    if (this.#failure === undefined) this.#report(error);
+    this.#failure = error;
+    this.#restingUntilMs = performance.now() + REST_MS;
   }
 
   /** Age of the newest contract, in milliseconds; infinite without a contract. */
@@ -138,10 +191,10 @@ export class Agent<Tool extends string = string> {
     await this.#sending;
   }
 
-  /** Waits for a promise that never rejects, at most `timeoutMs`. */
-  async #waitFor(sent: Promise<unknown>): Promise<void> {
-    const { timeoutMs = 2_000 } = this.#options;
-    await within(timeoutMs, 'an observation', () => sent).catch(() => undefined);
+  /** Waits for a promise that never rejects, at most `ms`; not at all while the agent rests. */
+  async #waitFor(sent: Promise<unknown>, ms: number): Promise<void> {
+    if (ms <= 0 || this.#isResting) return;
+    await within(ms, 'an observation', () => sent).catch(() => undefined);
   }
 
   #turn(start: TurnStart, key: string, contract: Contract | undefined): AgentTurn<Tool> {
@@ -152,7 +205,10 @@ export class Agent<Tool extends string = string> {
       newest: () => (contract === undefined ? undefined : this.#guard.contract),
       wording: wording ?? WORDING,
       isClosed: contract === undefined && unavailable === 'closed',
-      onEnd: (end, tools) => this.#end({ ...end, tools, input: start.input, contract }, key),
+      onEnd: (end, tools) => {
+        this.#noteRun(start);
+        return this.#end({ ...end, tools, input: start.input, contract }, key);
+      },
     });
   }
 
@@ -165,11 +221,28 @@ export class Agent<Tool extends string = string> {
     }
     this.#waiting += 1;
     this.#sending = this.#send(turn, key, this.#sending)
-      .catch((error: unknown) => this.#report(error))
+      .catch((error: unknown) => {
+        if (isFatal(error)) this.#report(error);
+        else this.#fail(error);
+      })
       .finally(() => {
         this.#waiting -= 1;
       });
     await this.#sending;
+  }
+
+  /** Reports a second turn of a run whose turns have no number: only the first turn counts. */
+  #noteRun({ runId, turn }: TurnStart): void {
+    if (turn !== undefined) return;
+    if (this.#endedRuns.has(runId)) {
+      const text = `two turns have the runId ${runId}, so only the first counts: pass turn too`;
+      this.#report(new IdentityEngineError(text));
+    }
+    this.#endedRuns.add(runId);
+    const [oldest] = this.#endedRuns;
+    if (this.#endedRuns.size > ENDED_RUNS_MAX && oldest !== undefined) {
+      this.#endedRuns.delete(oldest);
+    }
   }
 
   /** Appraises a turn, and sends its observation after the observations of earlier turns. */
@@ -213,8 +286,9 @@ export class Agent<Tool extends string = string> {
   async #observe(appraisal: Appraisal, idempotencyKey: string): Promise<void> {
     const { timeoutMs = 2_000 } = this.#options;
     for (let attempt = 1; attempt <= THROTTLED_MAX; attempt += 1) {
-      const nowMs = Date.now();
-      const atMs = Math.min(Math.max(nowMs, this.#nextAtMs), nowMs + AHEAD_MS_MAX);
+      // Many quick turns run ahead of the clock. The next timestamp must not exceed the maximum lead.
+      await pause(this.#nextAtMs - AHEAD_MS_MAX - Date.now());
+      const atMs = Math.max(Date.now(), this.#nextAtMs);
       const timestamp = new Date(atMs).toISOString();
       try {
         const observation = { ...appraisal, timestamp };
@@ -222,8 +296,14 @@ export class Agent<Tool extends string = string> {
           idempotencyKey,
           timeoutMs,
         });
-        this.#nextAtMs = atMs + (throttled?.retryAfterMs ?? INTERVAL_MS);
-        if (throttled === undefined) return;
+        this.#failure = undefined;
+        if (throttled === undefined) {
+          this.#nextAtMs = atMs + INTERVAL_MS;
+          return;
+        }
+        // Another process observes the same instance: choose another second at random.
+        this.#nextAtMs =
+          atMs + throttled.retryAfterMs + Math.random() * (attempt - 1) * INTERVAL_MS;
       } catch (error) {
         // An earlier attempt of this turn, perhaps in another process, was counted.
         if (error instanceof ApiError && error.reason === 'idempotency_key_reused') return;
@@ -327,14 +407,20 @@ function isFatal(error: unknown): boolean {
   return error.status < 500 && error.status !== 429 && error.status !== 408;
 }
 
-/** Idempotency key of a turn. */
+/** Waits for `ms` milliseconds; not at all for 0 or less. */
+function pause(ms: number): Promise<void> | undefined {
+  return ms <= 0 ? undefined : new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** Idempotency key of a turn. Colons in `runId` are escaped, so that no two turns share a key. */
 function keyOf({ runId, turn }: TurnStart): string {
-  const key = turn === undefined ? `turn:${runId}` : `turn:${runId}:${turn}`;
-  if (runId.length > 0 && key.length <= KEY_CHARACTERS_MAX && /^[\x20-\x7e]+$/.test(key)) {
+  const run = runId.replace(/[%:]/g, encodeURIComponent);
+  const key = turn === undefined ? `turn:${run}` : `turn:${run}:${turn}`;
+  if (runId.length > 0 && key.length <= KEY_CHARACTERS_MAX && /^[\x20-\x7e]*[!-~]$/.test(key)) {
     return key;
   }
   throw new IdentityEngineError(
-    `runId and turn must be 1 to ${KEY_CHARACTERS_MAX - 6} printable ASCII characters`,
+    `runId and turn must be 1 to ${KEY_CHARACTERS_MAX - 6} printable ASCII characters, without a space at the end`,
   );
 }
 

@@ -12,11 +12,12 @@ const CAUSES_MAX = 8;
 /** HTTP statuses by which a provider refuses a call for reasons outside the agent. */
 const UNAVAILABLE_STATUSES: ReadonlySet<unknown> = new Set([401, 402, 403, 408, 429]);
 
-/** Names of errors of a stopped run, such as `AbortError` and `APIUserAbortError`. */
-const ABORTED = /Abort|Cancell?ed/;
+/** Names of errors of a stopped run. */
+const ABORTED = /^(?:AbortError|APIUserAbortError|ModelAbortError|CancelledError|CanceledError)$/;
 
-/** Names of errors of a network, such as `APIConnectionError`. */
-const NETWORK = /Connection|Timeout|Network/;
+/** Names of errors of a network, such as `APIConnectionError` and `ConnectTimeoutError`. */
+const NETWORK =
+  /^(?:API)?(?:Connection|Network|(?:Connect(?:ion)?|Headers|Body|Read)?Timeout)Error$/;
 
 /** Codes of network errors of Node.js and of `fetch`. */
 const NETWORK_CODE =
@@ -29,22 +30,25 @@ const NETWORK_CODE =
 export function outcomeOf(error: unknown): Exclude<TurnOutcome, 'completed'> {
   let current = error;
   for (let causes = 0; causes < CAUSES_MAX && isObject(current); causes += 1) {
-    const name = `${current['name']} ${current.constructor?.name}`;
-    if (ABORTED.test(name)) return 'aborted';
-    if (isProviderError(current) || NETWORK.test(name)) return 'unavailable';
-    current = current['cause'] ?? current['lastError'];
+    const names = [`${current['name']}`, `${current.constructor?.name}`];
+    if (names.some((name) => ABORTED.test(name))) return 'aborted';
+    if (isProviderError(current) || names.some((name) => NETWORK.test(name))) return 'unavailable';
+    const errors = current['errors'];
+    current = current['cause'] ?? current['lastError'] ?? (Array.isArray(errors) && errors.at(-1));
   }
   return 'failed';
 }
 
 function isProviderError(error: Record<string, unknown>): boolean {
-  const status = error['status'] ?? error['statusCode'];
-  const isServerError = typeof status === 'number' && status >= 500;
-  return (
-    isServerError ||
-    UNAVAILABLE_STATUSES.has(status) ||
-    (typeof error['code'] === 'string' && NETWORK_CODE.test(error['code']))
-  );
+  const [code, metadata] = [error['code'], error['$metadata']];
+  const status =
+    error['status'] ??
+    error['statusCode'] ??
+    (isObject(metadata) ? metadata['httpStatusCode'] : undefined) ??
+    code;
+  const isServerError = typeof status === 'number' && status >= 500 && status < 600;
+  const isNetwork = typeof code === 'string' && NETWORK_CODE.test(code);
+  return isServerError || isNetwork || UNAVAILABLE_STATUSES.has(status);
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
