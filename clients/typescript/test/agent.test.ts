@@ -9,7 +9,7 @@ import {
 } from '../src/identity-engine.ts';
 import { agentOn, CONTRACT, observed, serviceWith, TOOLS } from './support/agent-scene.ts';
 import { rejection } from './support/clients.ts';
-import { closedAddress, data, FakeServer, refusal } from './support/fake-server.ts';
+import { closedAddress, data, FakeServer, refusal, silence } from './support/fake-server.ts';
 
 const weak = { signal_strength: 0.5, confidence: 0.3 };
 const order = { mode_target: 'ORDER', ...weak };
@@ -201,6 +201,63 @@ run('begins with the contract after the observation of the turn before', async (
   await ended;
 });
 
+run('that a signal stopped is no failure of the agent', async () => {
+  await using server = await serviceWith();
+  const { agent } = agentOn(server);
+  const stopping = new AbortController();
+  const stopped = agent.turn({ runId: 'run', signal: stopping.signal }, () => {
+    stopping.abort(new Error('the user pressed stop'));
+    stopping.signal.throwIfAborted();
+  });
+  assert.match(`${await stopped.catch((error) => error)}`, /the user pressed stop/);
+  assert.is(observed(server).length, 0);
+});
+
+run('sends more quick turns than fit before the clock, and loses none', async () => {
+  await using server = await serviceWith();
+  const { agent } = agentOn(server, { timeoutMs: 50 });
+  const now = Date.now;
+  try {
+    // The clock runs 100 times as fast, so that the agent waits milliseconds instead of seconds.
+    const startMs = now();
+    Date.now = () => startMs + (now() - startMs) * 100;
+    for (let number = 1; number <= 260; number += 1) {
+      const turn = await agent.begin({ runId: 'run', turn: number });
+      turn.used('look_up', 'ok');
+      void turn.end();
+    }
+    await agent.flush();
+  } finally {
+    Date.now = now;
+  }
+  const times = observed(server).map(({ body }) =>
+    Date.parse(`${(body as Record<string, unknown>)['timestamp']}`),
+  );
+  assert.is(times.length, 260);
+  for (const [index, atMs] of times.slice(1).entries()) {
+    assert.ok(atMs - (times[index] ?? 0) >= 1_000, `${index}`);
+  }
+});
+
+run('of a run without turns that occurs twice is reported, because it counts once', async () => {
+  await using server = await serviceWith();
+  const { agent, errors } = agentOn(server);
+  for (const turn of [1, 2, undefined]) await agent.turn({ runId: 'run', turn }, () => undefined);
+  assert.equal(errors, []);
+  await agent.turn({ runId: 'run' }, () => undefined);
+  assert.match(`${errors[0]}`, /pass turn too/);
+});
+
+run('has a key of its own, also if runId contains a colon', async () => {
+  await using server = await serviceWith();
+  const { agent } = agentOn(server);
+  for (const start of [{ runId: 'a:1' }, { runId: 'a', turn: 1 }, { runId: 'a%3A1' }]) {
+    await agent.turn(start, (turn) => turn.used('look_up', 'ok'));
+  }
+  const keys = observed(server).map(({ headers }) => headers['idempotency-key']);
+  assert.equal(keys, ['turn:a%3A1', 'turn:a:1', 'turn:a%253A1']);
+});
+
 const outcomes = suite('the outcome of an error');
 
 for (const [outcome, errors] of Object.entries({
@@ -215,10 +272,15 @@ for (const [outcome, errors] of Object.entries({
     Object.assign(new Error('gave up'), { lastError: { statusCode: 500 } }),
     new TypeError('fetch failed', { cause: { code: 'ECONNREFUSED' } }),
     new (class APIConnectionError extends Error {})('no route'),
+    Object.assign(new Error('quota'), { code: 429 }),
+    Object.assign(new Error('throttled'), { $metadata: { httpStatusCode: 503 } }),
+    new AggregateError([new Error('first'), Object.assign(new Error(), { status: 500 })], 'all'),
   ],
   failed: [
     new Error('the model called no tool'),
     Object.assign(new Error('too long'), { status: 400 }),
+    new (class OrderCancelledError extends Error {})('the order is cancelled'),
+    new (class MeetingTimeoutError extends Error {})('nobody came'),
     'a text',
     undefined,
   ],
@@ -287,10 +349,32 @@ away('uses the last contract until the contract is too old', async () => {
   assert.is((await impatient.agent.begin({ runId: 'c' })).contract, undefined);
 });
 
+away('that never answers costs one timeout, then nothing for a while, and one report', async () => {
+  await using server = await FakeServer.start(silence);
+  const { agent, errors } = agentOn(server, { timeoutMs: 40 });
+  const costs: number[] = [];
+  for (let number = 1; number <= 3; number += 1) {
+    const startedMs = performance.now();
+    await agent.turn({ runId: 'run', turn: number }, (turn) => turn.used('look_up', 'ok'));
+    costs.push(performance.now() - startedMs);
+  }
+  const [first = 0, ...later] = costs;
+  assert.ok(first >= 35, `${first}`);
+  assert.ok(Math.max(...later) < 35, later.join());
+  await agent.flush();
+  assert.is(errors.length, 1);
+});
+
 away('throws at once for a wrong key', async () => {
   await using server = await FakeServer.start(refusal(401, 'unauthorized'));
   const { agent } = agentOn(server);
   await rejection(agent.begin({ runId: 'a' }), Error);
+});
+
+away('cannot be created with an invalid option', () => {
+  for (const options of [{ unavailable: 'close' }, { tools: { deploy: 'execute' } }]) {
+    assert.throws(() => agentOn({ baseUrl: 'http://127.0.0.1:9/v1' }, options as never), /must be/);
+  }
 });
 
 const tools = suite('a tool policy');

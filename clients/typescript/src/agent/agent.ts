@@ -174,6 +174,11 @@ export class Agent<Tool extends string = string> {
     return this.#failure !== undefined && performance.now() < this.#restingUntilMs;
   }
 
+  #survive(error: unknown): void {
+    if (isFatal(error)) this.#report(error);
+    else this.#fail(error);
+  }
+
   /** Notes that the service is away. Reports only the first failure until the next answer. */
   #fail(error: unknown): void {
     if (this.#failure === undefined) this.#report(error);
@@ -221,10 +226,7 @@ export class Agent<Tool extends string = string> {
     }
     this.#waiting += 1;
     this.#sending = this.#send(turn, key, this.#sending)
-      .catch((error: unknown) => {
-        if (isFatal(error)) this.#report(error);
-        else this.#fail(error);
-      })
+      .catch((error: unknown) => this.#survive(error))
       .finally(() => {
         this.#waiting -= 1;
       });
@@ -261,7 +263,7 @@ export class Agent<Tool extends string = string> {
       .then(({ data }) => data.set_point ?? data.mode_strengths);
     return await this.#setPoint.catch((error: unknown) => {
       this.#setPoint = undefined;
-      this.#report(error);
+      this.#survive(error);
       return undefined;
     });
   }
