@@ -97,13 +97,13 @@ class IdentityMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         names = [_name_of(tool) for tool in request.tools]
         # Nobody can refuse a call that the provider runs. A dict describes a tool of the provider.
         elsewhere = {_name_of(tool) for tool in request.tools if isinstance(tool, dict)}
-        listed = {
-            each for each in turn.offered(names) if each not in elsewhere or turn.permits(each)
-        }
+        offered = turn.offered(names)
+        listed = {name for name in offered if name not in elsewhere or turn.permits(name)}
         tools = [tool for tool in request.tools if _name_of(tool) in listed]
-        # A provider refuses a request that forces a call of a tool outside the list.
-        is_listed = _name_of(request.tool_choice) not in set(names) - listed
-        choice = request.tool_choice if is_listed else None
+        # A model would repeat a forced call that is refused, until the limit of the run.
+        permitted, wanted = set(filter(turn.permits, listed)), _name_of(request.tool_choice)
+        is_blocked = not permitted if wanted in ("any", "required") else wanted in names
+        choice = None if is_blocked and wanted not in permitted else request.tool_choice
         message = _with_text(request.system_message, turn.prompt)
         return request.override(system_message=message, tools=tools, tool_choice=choice)
 

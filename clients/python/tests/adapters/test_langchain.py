@@ -217,13 +217,14 @@ def test_the_tool_of_a_structured_output_is_never_hidden_or_refused() -> None:
         ({"type": "tool", "name": "look_up"}, {"type": "tool", "name": "look_up"}),
     ],
 )
-def test_a_hidden_tool_is_not_forced(choice: Any, expected: Any) -> None:
+@pytest.mark.parametrize("mode", ["hide", "refuse"])
+def test_a_forbidden_tool_is_not_forced(choice: Any, expected: Any, mode: str) -> None:
     @wrap_model_call
     def forcing(request: Any, handler: Any) -> Any:
         return handler(request.override(tool_choice=choice))
 
     options = {"middleware": [forcing]}
-    played = Play(steps("done"), policy={"mode": "hide"}, options=options).run(DRIVER, "invoke")
+    played = Play(steps("done"), policy={"mode": mode}, options=options).run(DRIVER, "invoke")
     assert [seen.tool_choice for seen in played.seen] == [expected]
 
 
