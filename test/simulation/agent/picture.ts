@@ -7,11 +7,12 @@ const BROKEN = { from: 60, to: 90 } as const;
 const STEP = 4;
 const LEFT = 90;
 const HEIGHT = 60;
+const PICTURE_HEIGHT = 270;
 const WIDTH = LEFT + TURNS * STEP + 20;
 
 /**
  * SVG picture of 200 turns of one agent that deploys, 45 s apart: whether the deployment runs, fails
- * or is refused, its stress and its energy. Without the engine, every deployment would run.
+ * or is refused, without and with the engine; the stress and energy of its instance.
  */
 export function agentPicture(): string {
   const profile = PERSONA_PROFILES.find(({ id }) => id === 'persona_guardian');
@@ -28,23 +29,31 @@ export function agentPicture(): string {
     return {
       stress,
       energy,
-      outcome: isRefused ? 'refused' : isBroken ? 'failed' : 'ran',
+      without: isBroken ? 'failed' : 'ran',
+      with: isRefused ? 'refused' : isBroken ? 'failed' : 'ran',
     } as const;
   });
+  const failuresOf = (side: 'without' | 'with') =>
+    turns.filter((turn) => turn[side] === 'failed').length;
   const parts = [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} 250" font-family="sans-serif" font-size="11">`,
-    `<rect width="${WIDTH}" height="250" fill="#fff"/>`,
-    `<text x="${LEFT}" y="16" font-size="13">A guardian deploys, one turn every 45 s; from turn ${BROKEN.from} to ${BROKEN.to} the build is broken</text>`,
-    '<text x="84" y="38" text-anchor="end">deploy</text>',
-    ...turns.map(
-      ({ outcome }, turn) =>
-        `<rect x="${LEFT + turn * STEP}" y="28" width="${STEP - 1}" height="14" fill="${COLOURS[outcome]}"/>`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${PICTURE_HEIGHT}" font-family="sans-serif" font-size="11">`,
+    `<rect width="${WIDTH}" height="${PICTURE_HEIGHT}" fill="#fff"/>`,
+    `<text x="${LEFT}" y="16" font-size="13">A guardian deploys, one turn every 45 s; from turn ${BROKEN.from} to ${BROKEN.to} the build is broken. Failed deployments: ${failuresOf('without')} without the engine, ${failuresOf('with')} with it</text>`,
+    ...strip(
+      'without engine',
+      28,
+      turns.map((turn) => turn.without),
     ),
-    ...curve('stress', 60, '#b3402e', turns),
-    ...curve('energy', 140, '#2f5d7d', turns),
+    ...strip(
+      'with engine',
+      48,
+      turns.map((turn) => turn.with),
+    ),
+    ...curve('stress', 80, '#b3402e', turns),
+    ...curve('energy', 160, '#2f5d7d', turns),
     ...Object.entries(COLOURS).flatMap(([name, colour], index) => [
-      `<rect x="${LEFT + index * 100}" y="225" width="10" height="10" fill="${colour}"/>`,
-      `<text x="${LEFT + index * 100 + 15}" y="234">${name}</text>`,
+      `<rect x="${LEFT + index * 100}" y="245" width="10" height="10" fill="${colour}"/>`,
+      `<text x="${LEFT + index * 100 + 15}" y="254">${name}</text>`,
     ]),
     '</svg>',
   ];
@@ -52,6 +61,17 @@ export function agentPicture(): string {
 }
 
 const COLOURS = { ran: '#2f7d4f', failed: '#b3402e', refused: '#d9b44a' } as const;
+
+/** A row of turns, colored by the outcome of the deployment. */
+function strip(label: string, top: number, outcomes: readonly (keyof typeof COLOURS)[]): string[] {
+  return [
+    `<text x="84" y="${top + 10}" text-anchor="end">${label}</text>`,
+    ...outcomes.map(
+      (outcome, turn) =>
+        `<rect x="${LEFT + turn * STEP}" y="${top}" width="${STEP - 1}" height="14" fill="${COLOURS[outcome]}"/>`,
+    ),
+  ];
+}
 
 type Figures = Readonly<Record<'stress' | 'energy', number>>;
 
