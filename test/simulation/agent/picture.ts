@@ -38,7 +38,7 @@ export function agentPicture(): string {
   const parts = [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${PICTURE_HEIGHT}" font-family="sans-serif" font-size="11">`,
     `<rect width="${WIDTH}" height="${PICTURE_HEIGHT}" fill="#fff"/>`,
-    `<text x="${LEFT}" y="16" font-size="13">A guardian deploys, one turn every 45 s; from turn ${BROKEN.from} to ${BROKEN.to} the build is broken. Failed deployments: ${failuresOf('without')} without the engine, ${failuresOf('with')} with it</text>`,
+    `<text x="${LEFT}" y="16" font-size="13">One deployment every 45 s, a broken build from turn ${BROKEN.from} to ${BROKEN.to}. Failed: ${failuresOf('without')} without the engine, ${failuresOf('with')} with it</text>`,
     ...strip(
       'without engine',
       28,
