@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timezone
+from datetime import datetime
 from functools import partial
+from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import pytest
 
 from both_clients import Driven, Kind, client_of, raised
@@ -247,19 +251,41 @@ def test_observation_is_sent_later_if_another_process_was_first(kind: Kind) -> N
         assert early.headers["idempotency-key"] == late.headers["idempotency-key"]
 
 
-def test_timestamp_is_at_most_240_s_ahead(kind: Kind) -> None:
+def waits_of(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Replaces the agent's waits. Returns the list of their seconds."""
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    module = f"identity_engine._{kind}.agent"
+    monkeypatch.setattr(f"{module}.sleep", waits.append if kind == "sync" else sleep)
+    return waits
+
+
+def test_observation_waits_until_its_timestamp_is_at_most_240_s_ahead(
+    kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = waits_of(kind, monkeypatch)
     with serving_agent(kind, throttled("1000"), APPLIED) as (server, agent, _):
         worked(agent, "a").end()
-        _, late = observed(server)
-        ahead_s = unix_s(late) - datetime.now(timezone.utc).timestamp()
-        assert 200 < ahead_s <= 240
+        early, late = observed(server)
+    assert unix_s(late) - unix_s(early) == pytest.approx(1000, abs=0.001)
+    assert waits == [pytest.approx(760, abs=5)]
 
 
-def test_observation_is_given_up_after_three_throttled_attempts(kind: Kind) -> None:
+def test_observation_is_given_up_after_ten_attempts_at_random_seconds(
+    kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("random.random", lambda: 0.5)
     with serving_agent(kind, throttled("1")) as (server, agent, reported):
         worked(agent, "a").end()
-        assert len(observed(server)) == 3
-        assert [str(error) for error in reported] == ["the observation was throttled 3 times"]
+        assert [str(error) for error in reported] == ["the observation was throttled 10 times"]
+        at_s = [unix_s(each) for each in observed(server)]
+        assert len(at_s) == 10
+        steps = [late - early for early, late in pairwise(at_s)]
+        assert steps == [pytest.approx(1 + 0.5 * at, abs=0.002) for at in range(9)]
+        assert agent._target._outage.resting is None
 
 
 @pytest.mark.parametrize("outcome", ["aborted", "unavailable"])
@@ -348,6 +374,34 @@ def test_run_id_that_makes_no_key_is_refused(kind: Kind, run_id: str) -> None:
         assert isinstance(error, errors.ConfigurationError)
         assert server.requests == []
         agent.begin("a" * 250)
+
+
+def test_colon_in_a_run_id_is_no_turn(kind: Kind) -> None:
+    with serving_agent(kind) as (server, agent, reported):
+        for given in (("a:1", None), ("a", 1), ("a%3A1", None)):
+            turn = agent.begin(*given)
+            turn.used("look_up", "ok")
+            turn.end()
+        keys = [each.headers["idempotency-key"] for each in observed(server)]
+    assert keys == ["turn:a%3A1", "turn:a:1", "turn:a%253A1"]
+    assert reported == []
+
+
+def test_run_that_ends_twice_without_a_turn_is_reported(
+    kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"identity_engine._{kind}.agent.ENDED_RUNS_MAX", 2)
+    with serving_agent(kind) as (_, agent, reported):
+        agent.begin("a", 1).end()
+        agent.begin("a", 1).end()
+        agent.begin("a").end()
+        assert reported == []
+        agent.begin("a").end()
+        (error,) = reported
+        assert "two turns have the run_id a" in str(error)
+        for run_id in ("b", "c", "a"):
+            agent.begin(run_id).end()
+        assert reported == [error]
 
 
 def test_cancelled_end_still_observes_the_turn() -> None:
@@ -447,6 +501,29 @@ class APIConnectionError(Exception):
     pass
 
 
+class ReadTimeoutError(Exception):
+    pass
+
+
+class OrderCancelledError(Exception):
+    pass
+
+
+class NoConnectionTimeoutsConfigured(Exception):  # noqa: N818
+    pass
+
+
+class Group(Exception):  # noqa: N818
+    """A group of errors, as ``ExceptionGroup`` of Python 3.11."""
+
+    def __init__(self, *errors: BaseException) -> None:
+        self.exceptions = errors
+
+
+def botocore(status: int) -> dict[str, object]:
+    return {"ResponseMetadata": {"HTTPStatusCode": status}}
+
+
 def error_with(cause: BaseException | None = None, **attributes: object) -> Exception:
     error = RuntimeError("the run ended")
     vars(error).update(attributes)
@@ -471,7 +548,22 @@ def circular() -> Exception:
         (error_with(error_with(status_code=503)), "unavailable"),
         (APIConnectionError(), "unavailable"),
         (ConnectionRefusedError(), "unavailable"),
+        (ReadTimeoutError(), "unavailable"),
+        (error_with(code=503), "unavailable"),
+        (error_with(code="503"), "failed"),
+        (error_with(response=httpx.Response(429)), "unavailable"),
+        (error_with(response=httpx.Response(404)), "failed"),
+        (error_with(response=botocore(503)), "unavailable"),
+        (error_with(response=botocore(400)), "failed"),
+        (error_with(response={}), "failed"),
+        (Group(ValueError(), error_with(status_code=503)), "unavailable"),
+        (Group(error_with(status_code=503), ValueError()), "failed"),
+        (Group(Group(asyncio.CancelledError())), "aborted"),
+        (Group(), "failed"),
         (error_with(status_code=400), "failed"),
+        (error_with(status_code=600), "failed"),
+        (OrderCancelledError(), "failed"),
+        (NoConnectionTimeoutsConfigured(), "failed"),
         (ValueError("no tool"), "failed"),
         (circular(), "failed"),
     ],
@@ -616,6 +708,121 @@ def test_last_contract_applies_until_it_is_too_old(kind: Kind) -> None:
             assert isinstance(raised(lambda: agent.begin("c")), errors.ServiceUnavailableError)
         with agent_on(kind, server.base_url, fresh_s=0, stale_s=0) as (agent, _):
             assert agent.begin("c").contract is None
+
+
+def ends_of(server: WireServer) -> list[str]:
+    return [request.path.rsplit("/", 1)[1] for request in server.requests]
+
+
+def test_after_a_failure_turns_request_nothing_until_the_rest_is_over(
+    kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(script(refusal(503, "service_unavailable"))) as server:
+        with agent_on(kind, server.base_url) as (agent, reported):
+            for run_id in ("a", "b", "c"):
+                assert agent.begin(run_id).contract is None
+            assert ends_of(server) == ["contract"]
+            monkeypatch.setattr(f"identity_engine._{kind}.agent.REST_S", -1)
+            agent._target._outage._until_s = 0
+            for run_id in ("d", "e"):
+                agent.begin(run_id).end()
+            assert ends_of(server).count("contract") == 3
+            assert [type(error) for error in reported] == [errors.ServiceUnavailableError]
+
+
+def test_failure_is_reported_again_after_an_answer(
+    kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"identity_engine._{kind}.agent.REST_S", -1)
+    away = refusal(503, "service_unavailable")
+    with serving_agent(kind, away, away, APPLIED, away) as (_, agent, reported):
+        for run_id, count in (("a", 1), ("b", 1), ("c", 1), ("d", 2)):
+            worked(agent, run_id).end()
+            assert len(reported) == count
+
+
+def test_last_failure_is_raised_again_while_turns_rest(kind: Kind) -> None:
+    with serving(script(refusal(503, "service_unavailable"))) as server:
+        with agent_on(kind, server.base_url, unavailable="raise") as (agent, reported):
+            first, second = (raised(lambda: agent.begin("a")) for _ in range(2))
+            assert isinstance(first, errors.ServiceUnavailableError)
+            assert second is first
+            assert [ends_of(server), reported] == [["contract"], []]
+
+
+def test_begin_does_not_wait_for_an_observation_while_turns_rest(kind: Kind) -> None:
+    sent, freed = threading.Event(), threading.Event()
+
+    def slow(_: Request) -> Reply:
+        sent.set()
+        assert freed.wait(WAIT_S_MAX)
+        return APPLIED
+
+    with serving(instance_with(slow)) as server:
+        with agent_on(kind, server.base_url, timeout_s=WAIT_S_MAX) as (agent, _):
+            turn = worked(agent, "a")
+            with ended_meanwhile(turn, sent):
+                agent._target._outage.begin(errors.DeadlineError("away"))
+                assert agent.begin("b").contract is not None
+                freed.set()
+
+
+def test_begin_and_end_of_a_block_share_one_timeout(
+    kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Begin takes the whole time, and the end waits no longer. No failure rests the agent."""
+    limits: list[float] = []
+    clock = [100.0]
+    module = f"identity_engine._{kind}.agent"
+
+    def noted(seconds: float, call: Callable[[], Any]) -> Any:
+        limits.append(seconds)
+        return call()
+
+    def answer(request: Request) -> Reply | Fault:
+        if request.path.endswith("contract"):
+            clock[0] += 1.5
+        return instance_with(script(APPLIED))(request)
+
+    monkeypatch.setattr(f"{module}.wait_at_most", noted)
+    monkeypatch.setattr(
+        f"{module}.time", SimpleNamespace(monotonic=lambda: clock[0], time_ns=time.time_ns)
+    )
+    with serving(answer) as server, agent_on(kind, server.base_url) as (agent, _):
+        with agent.turn("a"):
+            clock[0] += 60
+        agent._target._outage.begin(errors.DeadlineError("away"))
+        with agent.turn("b"):
+            pass
+    assert limits == [0.5, 0.0]
+
+
+def test_block_does_not_wait_for_a_service_that_never_answers(kind: Kind) -> None:
+    freed = threading.Event()
+
+    def hangs(_: Request) -> Reply:
+        assert freed.wait(WAIT_S_MAX)
+        return APPLIED
+
+    with serving(hangs) as server, agent_on(kind, server.base_url, timeout_s=0.03) as (agent, _):
+        with agent.turn("a"):
+            pass
+        begun_s = time.monotonic()
+        for at in range(100):
+            with agent.turn("b", at):
+                pass
+        took_s = time.monotonic() - begun_s
+        freed.set()
+        agent.flush()
+    # 100 waits would take 3 s or more.
+    assert took_s < 1.5
+
+
+def test_tools_that_are_no_policy_are_refused(kind: Kind) -> None:
+    with client_of(kind, AWAY) as client:
+        error = raised(lambda: agent_of(client, kind, tools={"send_email": "execute"}))
+    assert isinstance(error, errors.ConfigurationError)
+    assert "ToolPolicy" in str(error)
 
 
 def test_error_that_no_attempt_mends_is_raised(kind: Kind) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import random
 import re
 import time
 from collections.abc import Callable, Iterable
@@ -28,7 +29,7 @@ from identity_engine._agent.tool_policy import ToolPolicy
 from identity_engine._buffer.item import time_text
 from identity_engine._buffer.lane import AHEAD_MS_MAX, INTERVAL_MS
 from identity_engine._core.process import ForkAware, Lock, on_fork
-from identity_engine._core.sync_io import Event, Once, wait_at_most, within
+from identity_engine._core.sync_io import Event, Once, sleep, wait_at_most, within
 from identity_engine._sync.instance import InstanceHandle
 from identity_engine.errors import (
     ApiError,
@@ -48,8 +49,14 @@ Unavailable = Literal["open", "closed", "raise"]
 WAITING_MAX = 1_000
 """Maximum number of ended turns whose observations wait. Enough for minutes of a slow service."""
 
-THROTTLED_MAX = 3
+THROTTLED_MAX = 10
 """Maximum attempts for an observation that another process preceded by less than a second."""
+
+REST_S = 5.0
+"""Time without waiting for the service after a failure, in seconds."""
+
+ENDED_RUNS_MAX = 1_000
+"""Maximum number of ended runs that are kept, to report a run that occurs twice."""
 
 KEY_CHARACTERS_MAX = 255
 
@@ -66,16 +73,18 @@ class Agent:
         appraiser: Turns a finished turn into an observation; default ``rule_appraiser()``. If the
             appraiser fails or is too slow, the rules apply.
         wording: Texts of the prompt; default ``WORDING``.
-        timeout_s: Deadline of each call of the service in a turn, in seconds.
+        timeout_s: Deadline of each call of the service in a turn, in seconds. Also the maximum wait
+            for the service in ``begin``, and in ``begin`` and end of a ``turn`` block together.
         appraiser_timeout_s: Deadline of the appraiser, in seconds.
         fresh_s: Age up to which a turn begins with the last contract, without a request.
         stale_s: Age up to which the last contract applies while the service is away.
         unavailable: Behavior without a contract, because the service is away.
         on_error: Called with each error that the agent survives: the service is away, or the
-            appraiser fails. Must not call the agent.
+            appraiser fails. While the service is away, called only with the first failure until the
+            next answer. Must not call the agent.
 
     Raises:
-        ConfigurationError: ``unavailable`` has an unknown value.
+        ConfigurationError: ``tools`` is no ``ToolPolicy``, or ``unavailable`` has an unknown value.
     """
 
     def __init__(
@@ -92,6 +101,8 @@ class Agent:
         unavailable: Unavailable = "open",
         on_error: Callable[[Exception], object] | None = None,
     ) -> None:
+        if tools is not None and not isinstance(tools, ToolPolicy):
+            raise ConfigurationError("tools must be a ToolPolicy: ToolPolicy({...})")
         if unavailable not in get_args(Unavailable):
             known = ", ".join(get_args(Unavailable))
             raise ConfigurationError(f"unavailable must be {known}, not {unavailable!r}")
@@ -110,6 +121,7 @@ class Agent:
         self._on_error = on_error
         self._guard = instance.guard()
         self._ends = _Ends()
+        self._outage = _Outage()
         # Only one end at a time changes the next two fields.
         self._next_ms = 0
         self._is_read_only = False
@@ -119,12 +131,12 @@ class Agent:
     ) -> TurnBlock:
         """Begins a turn, and ends the turn exactly once at the end of an ``with`` block.
 
-        The turn is completed, or ``outcome_of`` classifies the error, which passes unchanged. The
-        end of the block waits at most ``timeout_s`` for the observation, which continues after
+        The turn is completed, or ``outcome_of`` classifies the error, which passes unchanged. Begin
+        and end together wait at most ``timeout_s`` for the service; the observation continues after
         that. The block may end the turn itself to supply an output. For parameters and errors, see
         ``begin``.
         """
-        return TurnBlock(partial(self.begin, run_id, turn, input), self._timeout_s)
+        return TurnBlock(partial(self.begin, run_id, turn, input), self)
 
     def flush(self) -> None:
         """Waits until the observations of all ended turns are sent or given up."""
@@ -138,12 +150,14 @@ class Agent:
         """Begins a turn with the newest contract.
 
         Sends no request if the contract of the last answer is fresh. If the service is away, uses
-        the last contract, then follows ``unavailable``. Waits at most ``timeout_s`` for the
-        observations of earlier turns.
+        the last contract, then follows ``unavailable``. Waits at most ``timeout_s``, also for the
+        observations of earlier turns. After a failure, further turns request nothing and wait for
+        nothing for 5 s.
 
         Args:
             run_id: Id of the agent's run, or of the conversation.
-            turn: Turn in the run. The same run and turn count once, also after a crash.
+            turn: Turn in the run. The same run and turn count once, also after a crash. Without a
+                turn, the whole run counts once.
             input: The user's input, for the appraiser. Never sent.
 
         Raises:
@@ -152,33 +166,53 @@ class Agent:
                 ``unavailable`` is ``raise``.
         """
         key = _key_of(run_id, turn)
-        if self._ends.waiting > 0:
+        until_s = time.monotonic() + self._timeout_s
+        if self._ends.waiting > 0 and self._outage.resting is None:
             wait_at_most(self._timeout_s, self.flush)
-        contract = self._usable_contract()
-        return AgentTurn(self, key, contract, input)
+        contract = self._usable_contract(until_s)
+        run = run_id if turn is None else None
+        return AgentTurn(self, key, run, contract, input)
 
-    def _usable_contract(self) -> Contract | None:
+    def _usable_contract(self, until_s: float) -> Contract | None:
         if self._age_s() <= self._fresh_s:
             return self._guard.contract
+        failure, is_first = self._outage.resting, False
+        if failure is None:
+            failure = self._refresh(max(until_s - time.monotonic(), 0.001))
+            is_first = failure is not None and self._outage.begin(failure)
+        if failure is None:
+            return self._guard.contract
+        is_usable = self._age_s() <= self._stale_s
+        if not is_usable and self._unavailable == "raise":
+            # The same error can be raised often, and each raise would lengthen its traceback.
+            raise failure.with_traceback(None)
+        if is_first:
+            self._report(failure)
+        return self._guard.contract if is_usable else None
+
+    def _refresh(self, timeout_s: float) -> IdentityEngineError | None:
+        """Requests the contract. Returns the failure of a service that is away."""
         try:
-            self.instance.contract(timeout_s=self._timeout_s)
+            self.instance.contract(timeout_s=timeout_s)
         except IdentityEngineError as error:
             if _is_fatal(error):
                 raise
-            is_usable = self._age_s() <= self._stale_s
-            if not is_usable and self._unavailable == "raise":
-                raise
-            self._report(error)
-            if not is_usable:
-                return None
-        return self._guard.contract
+            return error
+        self._outage.end()
+        return None
 
     def _age_s(self) -> float:
         age_s = self._guard.age_s
         return math.inf if age_s is None else age_s
 
-    def _end(self, turn: Turn, key: str) -> None:
-        """Observes a turn. Sends one observation after the other, in the order of the ends."""
+    def _end(self, turn: Turn, key: str, run: str | None) -> None:
+        """Observes a turn. Sends one observation after the other, in the order of the ends.
+
+        ``run`` is the id of a run whose turns have no number.
+        """
+        if run is not None and self._ends.has_run(run):
+            text = f"two turns have the run_id {run}, so only the first counts: pass turn too"
+            self._report(IdentityEngineError(text))
         ended = Event()
         with self._ends.lock:
             is_full = self._ends.waiting >= WAITING_MAX
@@ -198,7 +232,7 @@ class Agent:
             if appraisal is not None and not self._is_read_only:
                 self._observe(appraisal, key)
         except Exception as error:
-            self._report(error)
+            self._survive(error)
         finally:
             with self._ends.lock:
                 self._ends.waiting -= 1
@@ -217,7 +251,7 @@ class Agent:
             with ends.lock:
                 if ends.set_point is reading:
                     ends.set_point = None
-            self._report(error)
+            self._survive(error)
             return None
 
     def _read_set_point(self) -> ModeStrengths:
@@ -237,9 +271,12 @@ class Agent:
 
     def _observe(self, appraisal: Appraisal, key: str) -> None:
         """Sends an observation. Timestamps are at least a second apart, so quick turns count."""
-        for _ in range(THROTTLED_MAX):
-            now_ms = time.time_ns() // 1_000_000
-            at_ms = min(max(now_ms, self._next_ms), now_ms + AHEAD_MS_MAX)
+        for attempt in range(1, THROTTLED_MAX + 1):
+            # Many quick turns run ahead of the clock, at most until the maximum lead.
+            early_ms = self._next_ms - AHEAD_MS_MAX - _now_ms()
+            if early_ms > 0:
+                sleep(early_ms / 1_000)
+            at_ms = max(_now_ms(), self._next_ms)
             try:
                 result = self.instance.process(
                     {**asdict(appraisal), "timestamp": time_text(at_ms)},
@@ -252,12 +289,25 @@ class Agent:
                     return
                 self._is_read_only = self._is_read_only or error.reason == "missing_scope"
                 raise
+            self._outage.end()
             throttled = result.throttled
             if throttled is None:
                 self._next_ms = at_ms + INTERVAL_MS
                 return
-            self._next_ms = at_ms + math.ceil(throttled.retry_after_s * 1_000)
-        raise IdentityEngineError(f"the observation was throttled {THROTTLED_MAX} times")
+            # Another process observes the same instance: choose another second at random.
+            spread_ms = random.random() * (attempt - 1) * INTERVAL_MS
+            self._next_ms = at_ms + math.ceil(throttled.retry_after_s * 1_000 + spread_ms)
+        # The service answered, so this error is no failure of the service.
+        self._report(IdentityEngineError(f"the observation was throttled {THROTTLED_MAX} times"))
+
+    def _survive(self, error: Exception) -> None:
+        """Notes a failure of the service, which is reported only once until the next answer."""
+        if (
+            not isinstance(error, IdentityEngineError)
+            or _is_fatal(error)
+            or self._outage.begin(error)
+        ):
+            self._report(error)
 
     def _report(self, error: Exception) -> None:
         if self._on_error is not None:
@@ -270,10 +320,16 @@ class AgentTurn:
     """One turn of an agent. Created by ``begin``."""
 
     def __init__(
-        self, agent: Agent, key: str, contract: Contract | None, input: str | None
+        self,
+        agent: Agent,
+        key: str,
+        run: str | None,
+        contract: Contract | None,
+        input: str | None,
     ) -> None:
         self._agent = agent
         self._key = key
+        self._run = run
         self._begun_with = contract
         self._input = input
         self._tools: list[ToolUse] = []
@@ -347,7 +403,7 @@ class AgentTurn:
                     input=self._input,
                     output=output,
                 )
-                self._end = Once(partial(self._agent._end, turn, self._key))
+                self._end = Once(partial(self._agent._end, turn, self._key, self._run))
             end = self._end
         end.result()
 
@@ -355,13 +411,16 @@ class AgentTurn:
 class TurnBlock:
     """An ``with`` block around one turn. Created by ``turn``."""
 
-    def __init__(self, begin: Callable[[], AgentTurn], timeout_s: float) -> None:
+    def __init__(self, begin: Callable[[], AgentTurn], agent: Agent) -> None:
         self._begin = begin
-        self._timeout_s = timeout_s
+        self._agent = agent
+        self._left_s = 0.0
         self._turn: AgentTurn | None = None
 
     def __enter__(self) -> AgentTurn:
+        until_s = time.monotonic() + self._agent._timeout_s
         self._turn = self._begin()
+        self._left_s = max(until_s - time.monotonic(), 0.0)
         return self._turn
 
     def __exit__(
@@ -372,7 +431,8 @@ class TurnBlock:
     ) -> None:
         if self._turn is not None:
             outcome: TurnOutcome = "completed" if exc is None else outcome_of(exc)
-            wait_at_most(self._timeout_s, partial(self._turn.end, outcome))
+            left_s = self._left_s if self._agent._outage.resting is None else 0.0
+            wait_at_most(left_s, partial(self._turn.end, outcome))
 
 
 class _Ends(ForkAware):
@@ -386,13 +446,51 @@ class _Ends(ForkAware):
         """Number of ends in progress."""
         self.set_point: Once[ModeStrengths] | None = None
         """Read of the set-point; None before the first read and after a failed read."""
+        self._runs: dict[str, None] = {}
         on_fork(self)
+
+    def has_run(self, run: str) -> bool:
+        """Whether the run is among the newest ended runs. Adds the run."""
+        with self.lock:
+            if run in self._runs:
+                return True
+            self._runs[run] = None
+            if len(self._runs) > ENDED_RUNS_MAX:
+                del self._runs[next(iter(self._runs))]
+            return False
 
     def begin_again(self) -> None:
         """Forgets the ends of the parent."""
         self.last = None
         self.waiting = 0
         self.set_point = None
+
+
+class _Outage:
+    """Failure of the service. For ``REST_S`` after each failure, turns wait for nothing."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._failure: IdentityEngineError | None = None
+        self._until_s = -math.inf
+
+    @property
+    def resting(self) -> IdentityEngineError | None:
+        """The last failure while turns wait for nothing; otherwise None."""
+        with self._lock:
+            return self._failure if time.monotonic() < self._until_s else None
+
+    def begin(self, failure: IdentityEngineError) -> bool:
+        """Notes a failure. Returns whether this is the first failure since the last answer."""
+        with self._lock:
+            is_first = self._failure is None
+            self._failure, self._until_s = failure, time.monotonic() + REST_S
+            return is_first
+
+    def end(self) -> None:
+        """Notes an answer."""
+        with self._lock:
+            self._failure = None
 
 
 def _is_fatal(error: IdentityEngineError) -> bool:
@@ -402,9 +500,14 @@ def _is_fatal(error: IdentityEngineError) -> bool:
     return isinstance(error, (ConfigurationError, ClientClosedError))
 
 
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
 def _key_of(run_id: str, turn: int | str | None) -> str:
-    """Idempotency key of a turn."""
-    key = f"turn:{run_id}" if turn is None else f"turn:{run_id}:{turn}"
+    """Idempotency key of a turn. Colons in ``run_id`` are escaped: no two turns share a key."""
+    run = str(run_id).replace("%", "%25").replace(":", "%3A")
+    key = f"turn:{run}" if turn is None else f"turn:{run}:{turn}"
     is_short = run_id != "" and len(key) <= KEY_CHARACTERS_MAX
     if is_short and re.fullmatch(r"[ -~]*[!-~]", key) is not None:
         return key
