@@ -190,6 +190,8 @@ class Play:
             with self.agent.turn("run", 1) as turn:
                 context = self.context(turn)
                 played.output = driver.run(entry, runner, context, "hello", self.stop)
+            # While the service is away, the end of the turn waits for nothing.
+            self.agent.flush()
 
     async def _arun(
         self, driver: Driver, entry: str, runner: Any, base_url: str, played: Played
@@ -201,6 +203,7 @@ class Play:
                 await self.cancel.wait()
                 task.cancel()
             played.output = await task
+            await self.agent.flush()
 
     async def _turn(self, driver: Driver, entry: str, runner: Any) -> str:
         async with self.agent.turn("run", 1) as turn:
