@@ -144,7 +144,8 @@ export class Agent<Tool extends string = string> {
     const key = keyOf(start);
     const { freshMs = 60_000, staleMs = 600_000, timeoutMs = 2_000, unavailable } = this.#options;
     const untilMs = performance.now() + timeoutMs;
-    if (this.#waiting > 0) await this.#waitFor(this.#sending, timeoutMs);
+    // The other half of the time is for the contract, also if an appraiser is slow.
+    if (this.#waiting > 0) await this.#waitFor(this.#sending, timeoutMs / 2);
     if (this.#ageMs > freshMs) {
       try {
         await this.#refresh(untilMs - performance.now());
@@ -313,7 +314,8 @@ export class Agent<Tool extends string = string> {
         throw error;
       }
     }
-    throw new IdentityEngineError(`the observation was throttled ${THROTTLED_MAX} times`);
+    const text = `the observation was throttled ${THROTTLED_MAX} times`;
+    this.#report(new IdentityEngineError(text));
   }
 
   #report(error: unknown): void {

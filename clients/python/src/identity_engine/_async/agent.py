@@ -168,7 +168,8 @@ class AsyncAgent:
         key = _key_of(run_id, turn)
         until_s = time.monotonic() + self._timeout_s
         if self._ends.waiting > 0 and self._outage.resting is None:
-            await wait_at_most(self._timeout_s, self.flush)
+            # The other half of the time is for the contract, also if an appraiser is slow.
+            await wait_at_most(self._timeout_s / 2, self.flush)
         contract = await self._usable_contract(until_s)
         run = run_id if turn is None else None
         return AsyncAgentTurn(self, key, run, contract, input)

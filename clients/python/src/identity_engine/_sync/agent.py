@@ -168,7 +168,8 @@ class Agent:
         key = _key_of(run_id, turn)
         until_s = time.monotonic() + self._timeout_s
         if self._ends.waiting > 0 and self._outage.resting is None:
-            wait_at_most(self._timeout_s, self.flush)
+            # The other half of the time is for the contract, also if an appraiser is slow.
+            wait_at_most(self._timeout_s / 2, self.flush)
         contract = self._usable_contract(until_s)
         run = run_id if turn is None else None
         return AgentTurn(self, key, run, contract, input)
