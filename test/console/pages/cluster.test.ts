@@ -86,7 +86,7 @@ test('shows the alerts first, with their runbook entries', async (desk) => {
     '1,204 records in the journal of engine-2 are not stored yet, the oldest for 5 min.',
   ]);
   await page.getByText('runbook, ShardWithoutOwner').click();
-  await page.getByText('some shards have no owner', { exact: false }).first().waitFor();
+  await page.getByText('Some shards have had no owner', { exact: false }).first().waitFor();
   const nodes = await page.locator('table').nth(1).locator('tbody .node-button').allTextContents();
   assert.equal(nodes, ['engine-3', 'engine-1', 'engine-2']);
   await page.getByText('3 shards move or will').waitFor();
