@@ -215,7 +215,7 @@ run('that a signal stopped is no failure of the agent', async () => {
 
 run('sends more quick turns than fit before the clock, and loses none', async () => {
   await using server = await serviceWith();
-  const { agent } = agentOn(server, { timeoutMs: 50 });
+  const { agent } = agentOn(server);
   const now = Date.now;
   try {
     // The clock runs 100 times as fast, so that the agent waits milliseconds instead of seconds.

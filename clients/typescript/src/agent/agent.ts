@@ -292,6 +292,8 @@ export class Agent<Tool extends string = string> {
       // Many quick turns run ahead of the clock. The next timestamp must not exceed the maximum lead.
       await pause(this.#nextAtMs - AHEAD_MS_MAX - Date.now());
       const atMs = Math.max(Date.now(), this.#nextAtMs);
+      // Also after a lost answer: the observation may have been applied.
+      this.#nextAtMs = atMs + INTERVAL_MS;
       const timestamp = new Date(atMs).toISOString();
       try {
         const observation = { ...appraisal, timestamp };
@@ -300,10 +302,7 @@ export class Agent<Tool extends string = string> {
           timeoutMs,
         });
         this.#failure = undefined;
-        if (throttled === undefined) {
-          this.#nextAtMs = atMs + INTERVAL_MS;
-          return;
-        }
+        if (throttled === undefined) return;
         // Another process observes the same instance: choose another second at random.
         this.#nextAtMs =
           atMs + throttled.retryAfterMs + Math.random() * (attempt - 1) * INTERVAL_MS;

@@ -278,6 +278,8 @@ class Agent:
             if early_ms > 0:
                 sleep(early_ms / 1_000)
             at_ms = max(_now_ms(), self._next_ms)
+            # Also after a lost answer: the observation may have been applied.
+            self._next_ms = at_ms + INTERVAL_MS
             try:
                 result = self.instance.process(
                     {**asdict(appraisal), "timestamp": time_text(at_ms)},
@@ -293,7 +295,6 @@ class Agent:
             self._outage.end()
             throttled = result.throttled
             if throttled is None:
-                self._next_ms = at_ms + INTERVAL_MS
                 return
             # Another process observes the same instance: choose another second at random.
             spread_ms = random.random() * (attempt - 1) * INTERVAL_MS
