@@ -17,7 +17,7 @@ import { parseArgs } from 'node:util';
 import { CONNECTIONS } from '#bench/load/closed-rounds';
 import { type ClosedResult, runWrk } from '#bench/load/wrk';
 import { describeRun } from '#bench/measures/machine';
-import { numberText, quartilesOf } from '#bench/measures/statistics';
+import { quartilesOf, quartilesText } from '#bench/measures/statistics';
 import { prepareService, type Server } from '#bench/processes/servers';
 import { MAIN, type Service, startStandalone, startThreeProcesses } from '#bench/processes/service';
 import { temporaryFolder } from '#bench/processes/temporary-folder';
@@ -124,13 +124,11 @@ function rowOf(
     cpu
       .filter(({ process: name }) => name !== 'wrk')
       .reduce((sum, { microsPerRequest }) => sum + microsPerRequest, 0);
-  const rates = quartilesOf(pairs.map(({ own, base }) => own.requestsPerS / base.requestsPerS));
-  const costs = quartilesOf(pairs.map(({ own, base }) => cpuOf(own) / cpuOf(base)));
-  const [, median] = rates;
-  const text = (values: readonly number[]) =>
-    values.map((value) => numberText(value, 3)).join(', ');
-  const isMet = median >= ratioMin;
-  return { cells: [what, `${pairs.length}`, text(rates), text(costs), verdict(isMet)], isMet };
+  const rates = pairs.map(({ own, base }) => own.requestsPerS / base.requestsPerS);
+  const costs = pairs.map(({ own, base }) => cpuOf(own) / cpuOf(base));
+  const isMet = quartilesOf(rates)[1] >= ratioMin;
+  const texts = [rates, costs].map((values) => quartilesText(values, 3));
+  return { cells: [what, `${pairs.length}`, ...texts, verdict(isMet)], isMet };
 }
 
 /** Configuration of this checkout's service, and the minimum ratio with this configuration. */
@@ -219,8 +217,7 @@ async function pairsOfTopology(
 async function measure(hash: string, isQuick: boolean, ratio: string | undefined): Promise<void> {
   const sizes = isQuick ? QUICK : FULL;
   const wrk = await findWrk();
-  const none = { k6: undefined, postgres: undefined, redis: undefined };
-  const circumstances = await describeRun({ wrk, ...none });
+  const circumstances = await describeRun({ wrk });
   print(`checking out ${hash}`);
   const main = join(checkOut(hash), MAIN);
   await using collector = await openCollector();

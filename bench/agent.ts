@@ -9,10 +9,11 @@ import { randomUUID } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { encode } from 'gpt-tokenizer/encoding/o200k_base';
 import { describeRun } from '#bench/measures/machine';
-import { numberText, quartilesOf } from '#bench/measures/statistics';
+import { quartilesOf, quartilesText } from '#bench/measures/statistics';
 import { startStandalone } from '#bench/processes/service';
 import { AGAINST_PAGE, keepSection, reportSection } from '#bench/report-page';
 import { tableOf, verdict } from '#bench/report-table';
+import { timed } from '#bench/scale/rates/latencies';
 import { Agent, IdentityEngine, ToolPolicy } from '#clients/typescript/src/identity-engine';
 
 /** Maximum median time that contract and observation add to a turn, in milliseconds. */
@@ -26,12 +27,6 @@ const TOOLS = new ToolPolicy({ look_up: 'clarify', deploy: 'execute' });
 /** Times of one turn in milliseconds, and its prompt. */
 type Turn = { readonly beginMs: number; readonly endMs: number; readonly tokens: number };
 
-async function timed<T>(run: () => Promise<T>): Promise<{ ms: number; result: T }> {
-  const startedMs = performance.now();
-  const result = await run();
-  return { ms: performance.now() - startedMs, result };
-}
-
 /**
  * Makes the turns of one agent. `freshMs` 0 requests the contract at the beginning of each turn.
  */
@@ -41,7 +36,7 @@ async function turnsOf(client: IdentityEngine, freshMs: number): Promise<Turn[]>
   const turns: Turn[] = [];
   for (let number = 0; number < TURNS; number += 1) {
     const begun = await timed(() => agent.begin({ runId: data.id, turn: number }));
-    const turn = begun.result;
+    const turn = begun.answer;
     const tokens = encode(turn.prompt).length;
     turn.used(number % 3 === 0 ? 'deploy' : 'look_up', number % 5 === 0 ? 'error' : 'ok');
     const { ms } = await timed(() => turn.end());
@@ -96,7 +91,7 @@ async function measured(agents: number): Promise<string[]> {
     return [
       name,
       requests,
-      ...cells.map((times) => quartersOf(times)),
+      ...cells.map((times) => quartilesText(times, 2)),
       isJudged ? verdict(isMet) : '',
     ];
   };
@@ -112,25 +107,13 @@ async function measured(agents: number): Promise<string[]> {
   const most = Math.max(...tokens);
   const prompts = tableOf(
     ['tokens of the prompt (o200k_base)', 'quartiles', 'most'],
-    [['all turns above', quartersOf(tokens, 0), `${most}`]],
+    [['all turns above', quartilesText(tokens, 0), `${most}`]],
   );
   return [times, prompts];
 }
 
-function quartersOf(values: readonly number[], decimals = 2): string {
-  return quartilesOf(values)
-    .map((value) => numberText(value, decimals))
-    .join(', ');
-}
-
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
-const circumstances = await describeRun({
-  // This run does not use wrk. The program `true` prints no version.
-  wrk: 'true',
-  k6: undefined,
-  postgres: undefined,
-  redis: undefined,
-});
+const circumstances = await describeRun();
 const tables = await measured(values.quick ? 4 : 50);
 const about =
   `Agents make ${TURNS} turns each, one turn after the other, with a standalone service in memory ` +

@@ -9,7 +9,7 @@
 import { randomUUID } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { describeRun } from '#bench/measures/machine';
-import { numberText, quartilesOf } from '#bench/measures/statistics';
+import { quartilesOf, quartilesText } from '#bench/measures/statistics';
 import { startStandalone } from '#bench/processes/service';
 import { AGAINST_PAGE, keepSection, reportSection } from '#bench/report-page';
 import { tableOf, verdict } from '#bench/report-table';
@@ -154,7 +154,13 @@ async function measured(sizes: typeof FULL): Promise<string[]> {
   for (const name of ['snapshot', 'process'] as const) {
     const { time, cpu } = await ratiosOf(own[name], bare[name], sizes);
     const isMet = quartilesOf(time)[1] <= OVERHEAD_MAX;
-    rows.push([name, `${sizes.pairs}`, textOf(time), textOf(cpu), verdict(isMet)]);
+    rows.push([
+      name,
+      `${sizes.pairs}`,
+      quartilesText(time, 3),
+      quartilesText(cpu, 3),
+      verdict(isMet),
+    ]);
   }
   const gains: number[] = [];
   for (let pair = 0; pair < sizes.pairs; pair += 1) {
@@ -167,25 +173,13 @@ async function measured(sizes: typeof FULL): Promise<string[]> {
     tableOf(['client / bare fetch', 'pairs', ...head, `median ≤ ${OVERHEAD_MAX}`], rows),
     tableOf(
       ['', 'pairs', 'observations/s, ratio', `median ≥ ${BUFFER_GAIN_MIN}`],
-      [['buffer / single calls', `${sizes.pairs}`, textOf(gains), verdict(isGained)]],
+      [['buffer / single calls', `${sizes.pairs}`, quartilesText(gains, 3), verdict(isGained)]],
     ),
   ];
 }
 
-function textOf(ratios: readonly number[]): string {
-  return quartilesOf(ratios)
-    .map((ratio) => numberText(ratio, 3))
-    .join(', ');
-}
-
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
-const circumstances = await describeRun({
-  // This run does not use wrk. The program `true` prints no version.
-  wrk: 'true',
-  k6: undefined,
-  postgres: undefined,
-  redis: undefined,
-});
+const circumstances = await describeRun();
 const tables = await measured(values.quick ? QUICK : FULL);
 const about =
   `A process keeps ${CALLS_IN_FLIGHT} calls to a standalone service in flight. A ratio is the value ` +

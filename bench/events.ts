@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util';
 import { runWrk } from '#bench/load/wrk';
 import { Inspector } from '#bench/measures/inspector';
 import { describeRun } from '#bench/measures/machine';
-import { numberText, quartilesOf } from '#bench/measures/statistics';
+import { numberText, quartilesOf, quartilesText } from '#bench/measures/statistics';
 import { type Followable, followables, openStreams } from '#bench/processes/event-readers';
 import { prepareService, type Server } from '#bench/processes/servers';
 import {
@@ -124,12 +124,11 @@ async function bytesOfStream(
 }
 
 function rowOf(what: string, ratios: readonly Ratio[]): string[] {
-  const rates = quartilesOf(ratios.map(({ rate }) => rate));
-  const costs = quartilesOf(ratios.map(({ cpu }) => cpu));
-  const [shown, cpu] = [rates, costs].map((three) =>
-    three.map((ratio) => numberText(ratio, 3)).join(', '),
-  );
-  return [what, `${ratios.length}`, `${shown}`, `${cpu}`, verdict(rates[1] >= RATIO_MIN)];
+  const rates = ratios.map(({ rate }) => rate);
+  const costs = ratios.map(({ cpu }) => cpu);
+  const isMet = quartilesOf(rates)[1] >= RATIO_MIN;
+  const cells = [rates, costs].map((values) => quartilesText(values, 3));
+  return [what, `${ratios.length}`, ...cells, verdict(isMet)];
 }
 
 async function measured(wrk: string, size: typeof FULL): Promise<string[]> {
@@ -166,12 +165,7 @@ async function measured(wrk: string, size: typeof FULL): Promise<string[]> {
 
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
 const wrk = await findWrk();
-const circumstances = await describeRun({
-  wrk,
-  k6: undefined,
-  postgres: undefined,
-  redis: undefined,
-});
+const circumstances = await describeRun({ wrk });
 const tables = await measured(wrk, values.quick ? QUICK : FULL);
 const about =
   'Two services take turns under load from 64 connections. In the first half of the pairs, the ' +

@@ -10,7 +10,6 @@ import { parseArgs } from 'node:util';
 import { describeRun } from '#bench/measures/machine';
 import { measureOneFile, type Sizes } from '#bench/one-file/measure';
 import { oneFileReport } from '#bench/one-file/report';
-import { findWrk } from '#bench/processes/tool-path';
 import { keepSection, SCALE_PAGE } from '#bench/report-page';
 
 // The load lasts more than twice the maximum delay of a checkpoint.
@@ -61,8 +60,7 @@ const sizes: Sizes = {
 // Every hundred instances contain all kinds of histories.
 if (sizes.instances % 100 !== 0) throw new Error('--instances must be a multiple of 100');
 
-const tools = { wrk: await findWrk(), k6: undefined, postgres: undefined, redis: undefined };
-const circumstances = (await describeRun(tools)).filter(({ name }) => name !== 'wrk');
+const circumstances = await describeRun();
 const found = await measureOneFile(sizes, print);
 const command = ['node', 'bench/one-file.ts', ...process.argv.slice(2)].join(' ');
 const duration = { name: 'Duration', value: `${secondsSoFar().toFixed(0)} s` };

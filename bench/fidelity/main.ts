@@ -166,10 +166,7 @@ async function runOf(client: IdentityEngine, model: string, files?: JudgeFiles):
   return { model, dialogues, judgements: await judgementsOf(model, dialogues, files) };
 }
 
-const circumstances = await describeRun({
-  // This run does not use wrk. The program `true` prints no version.
-  ...{ wrk: 'true', k6: undefined, postgres: undefined, redis: undefined },
-});
+const circumstances = await describeRun();
 const { files, note } = await judgesOf();
 await using service = await startStandalone();
 const client = new IdentityEngine({ apiKey: service.key, baseUrl: `${service.address}/v1` });

@@ -12,8 +12,8 @@ import {
 } from '#bench/fidelity/measures';
 import { type Curves, roundsPicture } from '#bench/fidelity/picture';
 import { isScripted, OBEDIENCE } from '#bench/fidelity/scripted-models';
-import { type Estimate, quantileOf } from '#bench/fidelity/statistics';
-import { numberText } from '#bench/measures/statistics';
+import type { Estimate } from '#bench/fidelity/statistics';
+import { numberText, quantileOf } from '#bench/measures/statistics';
 import { tableOf, verdict } from '#bench/report-table';
 
 /** Dialogues of one model, and the judgements of these dialogues by judge model. */

@@ -1,3 +1,4 @@
+import { quantileOf } from '#bench/measures/statistics';
 import type { SeededRandom } from '#test/simulation/seeded-random';
 
 /** A value with the bounds of its confidence interval. */
@@ -31,11 +32,6 @@ export function bootstrap<Unit>(
     low: quantileOf(values, TAIL),
     high: quantileOf(values, 1 - TAIL),
   };
-}
-
-/** Quantile of sorted values by nearest rank; NaN if there are none. */
-export function quantileOf(sorted: readonly number[], share: number): number {
-  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
 }
 
 /**

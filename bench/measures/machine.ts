@@ -8,19 +8,22 @@ import type { PostgresTools } from '#bench/references/postgres-server';
 /** A line in the heading of a report. */
 export type Circumstance = { readonly name: string; readonly value: string };
 
+/** Programs of a run besides the service, by path. */
+type RunTools = {
+  readonly wrk?: string | undefined;
+  readonly k6?: string | undefined;
+  readonly postgres?: PostgresTools | undefined;
+  readonly redis?: string | undefined;
+};
+
 /**
  * Machine, versions and time of a run. Must be called before the run starts processes, because the
  * result contains the load average.
  */
-export async function describeRun(tools: {
-  readonly wrk: string;
-  readonly k6: string | undefined;
-  readonly postgres: PostgresTools | undefined;
-  readonly redis: string | undefined;
-}): Promise<Circumstance[]> {
+export async function describeRun(tools: RunTools = {}): Promise<Circumstance[]> {
   const [cpu] = cpus();
   const memoryGib = Math.round(totalmem() / 2 ** 30);
-  const wrk = await outputOf(tools.wrk, ['-v']);
+  const wrk = tools.wrk === undefined ? '' : await outputOf(tools.wrk, ['-v']);
   const k6 = tools.k6 === undefined ? undefined : await outputOf(tools.k6, ['version']);
   const redis = tools.redis === undefined ? '' : await outputOf(tools.redis, ['--version']);
   const circumstances: [string, string | undefined][] = [

@@ -11,11 +11,22 @@ export function spreadOf(values: readonly number[]): Spread {
   return { median: (lower + upper) / 2, min, max: sorted.at(-1) ?? Number.NaN };
 }
 
+/** Quantile of sorted values by nearest rank; NaN if there are no values. */
+export function quantileOf(sorted: readonly number[], share: number): number {
+  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
+}
+
 /** Quartiles of `values` by nearest rank; NaN if empty. */
 export function quartilesOf(values: readonly number[]): readonly [number, number, number] {
   const sorted = values.toSorted((a, b) => a - b);
-  const at = (share: number) => sorted[Math.ceil(share * sorted.length) - 1] ?? Number.NaN;
-  return [at(0.25), spreadOf(values).median, at(0.75)];
+  return [quantileOf(sorted, 0.25), spreadOf(values).median, quantileOf(sorted, 0.75)];
+}
+
+/** Quartiles of `values`, separated by commas. */
+export function quartilesText(values: readonly number[], decimals: number): string {
+  return quartilesOf(values)
+    .map((value) => numberText(value, decimals))
+    .join(', ');
 }
 
 /** `median (min..max)` with the given number of decimals, thousands separated. */
