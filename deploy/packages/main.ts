@@ -16,7 +16,7 @@ const all: readonly PackageName[] = ['typescript', 'mcp', 'python'];
 for (const name of all) {
   if (names.length > 0 && !names.includes(name)) continue;
   console.error(`building the package ${name} ...`);
-  for (const path of buildPackage(name, { repository, out })) {
+  for (const path of await buildPackage(name, { repository, out })) {
     console.log(relative('.', path));
   }
 }

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import {
   cpSync,
   existsSync,
@@ -13,6 +12,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, posix, resolve } from 'node:path';
+import { outputOf } from '#deploy/local/processes/run-program';
 
 /*
  * Packages of the client libraries for npm and PyPI. Each package is built in a temporary copy of
@@ -39,7 +39,7 @@ const LEFT_OUT =
   /(?:^|\/)(?:node_modules|dist|test|tests|\.venv|\.\w+_cache|__pycache__|reference)$/;
 
 /** Builds a package. Returns the paths of its artefacts. */
-export function buildPackage(name: PackageName, options: PackageOptions): string[] {
+export async function buildPackage(name: PackageName, options: PackageOptions): Promise<string[]> {
   const { repository } = options;
   if (!/^https:\/\/[\w.-]+(?:\/[\w.-]+)+$/.test(repository)) {
     throw new Error(`the repository must be an https address without an end slash: ${repository}`);
@@ -50,8 +50,8 @@ export function buildPackage(name: PackageName, options: PackageOptions): string
   const stage = mkdtempSync(join(tmpdir(), `package-${name}-`));
   try {
     copyPackage(name, stage, repository);
-    if (name === 'python') buildPython(stage, out, repository);
-    else buildForNpm(name, stage, out, repository);
+    if (name === 'python') await buildPython(stage, out, repository);
+    else await buildForNpm(name, stage, out, repository);
   } finally {
     rmSync(stage, { recursive: true });
   }
@@ -72,9 +72,14 @@ function copyPackage(name: PackageName, stage: string, repository: string): void
   writeFileSync(join(stage, 'CHANGELOG.md'), absolute);
 }
 
-function buildForNpm(name: PackageName, stage: string, out: string, repository: string): void {
+async function buildForNpm(
+  name: PackageName,
+  stage: string,
+  out: string,
+  repository: string,
+): Promise<void> {
   const home = resolve(`clients/${name}`);
-  installTools(home);
+  await installTools(home);
   symlinkSync(join(home, 'node_modules'), join(stage, 'node_modules'));
   const path = join(stage, 'package.json');
   const own = JSON.parse(readFileSync(path, 'utf8'));
@@ -88,12 +93,12 @@ function buildForNpm(name: PackageName, stage: string, out: string, repository: 
     bugs: `${repository}/issues`,
   };
   writeFileSync(path, `${JSON.stringify(facts, undefined, 2)}\n`);
-  run('npm', ['run', '--silent', 'build'], stage);
-  run('npm', ['pack', '--silent', '--pack-destination', out], stage);
+  await run('npm', ['run', '--silent', 'build'], stage);
+  await run('npm', ['pack', '--silent', '--pack-destination', out], stage);
 }
 
-function buildPython(stage: string, out: string, repository: string): void {
-  run('python3', ['clients/python/tools/environment.py'], '.');
+async function buildPython(stage: string, out: string, repository: string): Promise<void> {
+  await run('python3', ['clients/python/tools/environment.py'], '.');
   const path = join(stage, 'pyproject.toml');
   const urls = [
     '[project.urls]',
@@ -102,25 +107,19 @@ function buildPython(stage: string, out: string, repository: string): void {
   ];
   writeFileSync(path, `${readFileSync(path, 'utf8')}\n${urls.join('\n')}\n`);
   const python = resolve('clients/python/.venv/bin/python');
-  run(python, ['-m', 'build', '--no-isolation', '--outdir', out], stage);
+  await run(python, ['-m', 'build', '--no-isolation', '--outdir', out], stage);
 }
 
 /** Installs the locked packages of a folder with a `package.json`, if missing or old. */
-export function installTools(folder: string): void {
+export async function installTools(folder: string): Promise<void> {
   const installed = join(folder, 'node_modules/.package-lock.json');
   const lockedMs = statSync(join(folder, 'package-lock.json')).mtimeMs;
   if (existsSync(installed) && statSync(installed).mtimeMs >= lockedMs) return;
-  run('npm', ['ci', '--silent', '--no-audit', '--no-fund'], folder);
+  await run('npm', ['ci', '--silent', '--no-audit', '--no-fund'], folder);
 }
 
-/** Runs a command. Throws an error with the whole output if the command fails. */
-function run(command: string, args: readonly string[], cwd: string): void {
-  try {
-    execFileSync(command, args, { cwd, encoding: 'utf8', stdio: 'pipe', timeout: RUN_MS_MAX });
-  } catch (error) {
-    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
-    throw new Error(`${command} ${args.join(' ')}: ${stderr}${stdout}`, { cause: error });
-  }
+async function run(program: string, args: readonly string[], folder: string): Promise<void> {
+  await outputOf({ program, args, folder, msMax: RUN_MS_MAX });
 }
 
 /** Place of a package in a public repository. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { runProgram } from '../../../deploy/local/processes/run-program.ts';
+import { outputOf } from '../../../deploy/local/processes/run-program.ts';
 import { buildPackage } from '../../../deploy/packages/packages.ts';
 import { closedAddress } from '../../typescript/test/support/fake-server.ts';
 import {
@@ -45,20 +45,15 @@ const readme = readFileSync(join(HERE, 'README.md'), 'utf8');
 /** Blocks of JSON in the README. */
 const blocks = [...readme.matchAll(/^```json\n([\s\S]*?)^```$/gm)].map(([, text = '']) => text);
 
-/** Runs a program; throws its output if it fails. */
-async function run(command: string, args: readonly string[], cwd: string): Promise<string> {
-  const { isOk, output } = await runProgram({
-    ...{ program: command, args, folder: cwd, msMax: RUN_MS_MAX },
-  });
-  assert.ok(isOk, `${command} ${args.join(' ')}: ${output}`);
-  return output;
-}
+const run = (program: string, args: readonly string[], folder: string): Promise<string> =>
+  outputOf({ program, args, folder, msMax: RUN_MS_MAX });
 
 const packed = suite('the package');
 
 packed.before(async () => {
   const options = { repository: REPOSITORY, out: folder };
-  const tarballs = [...buildPackage('typescript', options), ...buildPackage('mcp', options)];
+  const client = await buildPackage('typescript', options);
+  const tarballs = [...client, ...(await buildPackage('mcp', options))];
   writeFileSync(join(folder, 'package.json'), '{"name":"of-a-user","private":true}');
   const flags = ['--silent', '--no-audit', '--no-fund', '--prefer-offline', '--ignore-scripts'];
   await run('npm', ['install', ...flags, ...tarballs], folder);

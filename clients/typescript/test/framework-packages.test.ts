@@ -44,7 +44,7 @@ const { key } = await newCaller(service);
 const packed = suite('the package beside agent frameworks');
 
 packed.before(async () => {
-  const [tarball = ''] = buildPackage('typescript', {
+  const [tarball = ''] = await buildPackage('typescript', {
     repository: 'https://git.example/owner/name',
     out: folder,
   });

@@ -1,4 +1,4 @@
-import { execFile, execFileSync, spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import {
   cpSync,
   mkdirSync,
@@ -13,6 +13,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { outputOf } from '../../../deploy/local/processes/run-program.ts';
 import { buildPackage } from '../../../deploy/packages/packages.ts';
 import { newCaller } from '../../../test/support/calls/caller.ts';
 import { startStandalone } from '../../../test/support/servers/service.ts';
@@ -40,13 +41,17 @@ let tarball = '';
 
 const packed = suite('the package');
 
-packed.before(() => {
-  [tarball = ''] = buildPackage('typescript', { repository: REPOSITORY, out: folder });
+packed.before(async () => {
+  [tarball = ''] = await buildPackage('typescript', { repository: REPOSITORY, out: folder });
   writeFileSync(
     join(folder, 'package.json'),
     '{"name":"of-a-user","private":true,"type":"module"}',
   );
-  run('npm', ['install', '--silent', '--no-audit', '--no-fund', '--offline', tarball], folder);
+  await run(
+    'npm',
+    ['install', '--silent', '--no-audit', '--no-fund', '--offline', tarball],
+    folder,
+  );
 });
 
 packed.after(async () => {
@@ -54,13 +59,17 @@ packed.after(async () => {
   await service[Symbol.asyncDispose]();
 });
 
-packed('has models that match the source document', () => {
-  run(process.execPath, ['models/write-models.ts', '--check'], HERE);
+packed('has models that match the source document', async () => {
+  await run(process.execPath, ['models/write-models.ts', '--check'], HERE);
 });
 
-packed('passes publint and attw', () => {
-  run(join(TOOLS, 'publint'), ['--strict', join(folder, 'node_modules/identity-engine')], HERE);
-  run(join(TOOLS, 'attw'), [tarball, '--profile', 'esm-only'], HERE);
+packed('passes publint and attw', async () => {
+  await run(
+    join(TOOLS, 'publint'),
+    ['--strict', join(folder, 'node_modules/identity-engine')],
+    HERE,
+  );
+  await run(join(TOOLS, 'attw'), [tarball, '--profile', 'esm-only'], HERE);
 });
 
 packed('contains only code, types, examples and two documents', () => {
@@ -91,8 +100,8 @@ packed('has absolute links only, and names its repository', () => {
   assert.is(repository.url, `git+${REPOSITORY}.git`);
 });
 
-packed('documents every export without a warning', () => {
-  run(join(TOOLS, 'typedoc'), ['--out', join(folder, 'docs')], HERE);
+packed('documents every export without a warning', async () => {
+  await run(join(TOOLS, 'typedoc'), ['--out', join(folder, 'docs')], HERE);
 });
 
 const programs = programsOfReadme();
@@ -100,7 +109,7 @@ const programs = programsOfReadme();
 packed('has programs in the README', () => assert.ok(programs.length >= 10));
 
 for (const resolution of ['nodenext', 'bundler'] as const) {
-  packed(`has types that compile in strict mode with ${resolution}`, () => {
+  packed(`has types that compile in strict mode with ${resolution}`, async () => {
     const user = userFolder(`types-${resolution}`);
     writeFileSync(join(user, 'user.ts'), USER);
     for (const [index, program] of programs.entries()) {
@@ -115,7 +124,7 @@ for (const resolution of ['nodenext', 'bundler'] as const) {
     const types = ['--types', 'node', '--typeRoots', join(HERE, 'node_modules/@types')];
     const how = ['--module', module, '--moduleResolution', resolution];
     const files = readdirSync(user).filter((name) => name.endsWith('.ts'));
-    run(join(TOOLS, 'tsc'), [...options, ...types, ...how, ...files], user);
+    await run(join(TOOLS, 'tsc'), [...options, ...types, ...how, ...files], user);
   });
 }
 
@@ -140,7 +149,7 @@ packed("runs the README's program for proxies with undici, which also compiles",
   writeFileSync(join(user, 'try.mts'), program.join());
   const options = ['--strict', '--noEmit', '--exactOptionalPropertyTypes', '--skipLibCheck'];
   const types = ['--types', 'node', '--typeRoots', join(HERE, 'node_modules/@types')];
-  run(join(TOOLS, 'tsc'), [...options, ...types, '--module', 'nodenext', 'try.mts'], user);
+  await run(join(TOOLS, 'tsc'), [...options, ...types, '--module', 'nodenext', 'try.mts'], user);
   const { stdout } = await promisify(execFile)(process.execPath, ['try.mts'], {
     ...{ cwd: user, env: envOf(), timeout: RUN_MS_MAX },
   });
@@ -277,14 +286,8 @@ function envOf() {
   };
 }
 
-/** Runs a tool. Throws an error with the complete output if the tool fails. */
-function run(command: string, args: readonly string[], cwd: string): void {
-  try {
-    execFileSync(command, args, { cwd, encoding: 'utf8', stdio: 'pipe', timeout: RUN_MS_MAX });
-  } catch (error) {
-    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
-    throw new Error(`${command} ${args.join(' ')}: ${stderr}${stdout}`, { cause: error });
-  }
+function run(program: string, args: readonly string[], folder: string): Promise<string> {
+  return outputOf({ program, args, folder, msMax: RUN_MS_MAX });
 }
 
 packed.run();

@@ -50,6 +50,13 @@ export async function runProgram(wanted: Program): Promise<ProgramRun> {
   return { isOk: code === 0, output };
 }
 
+/** Runs a program and returns its output. Throws an error with the output if the program fails. */
+export async function outputOf(wanted: Program): Promise<string> {
+  const { isOk, output } = await runProgram(wanted);
+  if (isOk) return output;
+  throw new Error(`${wanted.program} ${wanted.args.join(' ')}: ${output}`);
+}
+
 /** Last non-empty line of a text, which usually has the reason of a failure. */
 export function lastLine(text: string): string {
   return text.trimEnd().split('\n').at(-1)?.trim() ?? '';

@@ -6,7 +6,7 @@ import { type SceneCaller, sharedScene } from '../../../../test/support/calls/sc
 import type { Service } from '../../../../test/support/servers/service.ts';
 
 // The packages must be installed before this module loads them.
-installTools(new URL('../..', import.meta.url).pathname);
+await installTools(new URL('../..', import.meta.url).pathname);
 const sdk = await import('@modelcontextprotocol/client');
 const { StdioClientTransport } = await import('@modelcontextprotocol/client/stdio');
 
