@@ -89,8 +89,8 @@ fuzz: $(INSTALLED) ## Send mutated requests and broken bytes to a real service: 
 packages: $(INSTALLED) ## Build the packages of the clients for npm and PyPI: REPOSITORY=https://github.com/OWNER/NAME
 	@$(NODE) deploy/packages/main.ts $(REPOSITORY)
 
-reference: $(INSTALLED) ## Write the reference pages of both client libraries (a minute)
-	@cd clients/typescript && npm ci --silent --no-audit --no-fund && npm run --silent docs
+reference: $(INSTALLED) $(CLIENT) ## Write the reference pages of both client libraries (a minute)
+	@cd clients/typescript && npm run --silent docs
 	@python3 clients/python/tools/environment.py && clients/python/.venv/bin/python clients/python/tools/reference.py
 	@echo 'clients/typescript/docs/index.html and clients/python/reference/index.html'
 
