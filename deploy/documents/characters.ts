@@ -6,7 +6,7 @@ import { tableLines } from '#deploy/documents/markdown-table';
 import { wrapped } from '#deploy/documents/wrapped-text';
 import { reportJson } from '#engine/json';
 import { MODE_KEYS } from '#identity/modes';
-import { PERSONA_PROFILES } from '#identity/persona-profiles';
+import { PERSONA_PROFILES, type PersonaId, personaIndexOf } from '#identity/persona-profiles';
 import { AppraisedAgent, FAILED, used } from '#test/simulation/agent/turns';
 
 /* Worked characters of docs/agents.md, simulated on the real model with the default rules. */
@@ -14,7 +14,7 @@ import { AppraisedAgent, FAILED, used } from '#test/simulation/agent/turns';
 /** A character: its persona, its tools, and the action of its ordinary work. */
 type Character = {
   readonly name: string;
-  readonly persona: (typeof PERSONA_PROFILES)[number]['id'];
+  readonly persona: PersonaId;
   readonly tools: Readonly<Record<string, KnownAction>>;
   readonly work: KnownAction;
 };
@@ -45,10 +45,12 @@ const WORKED = 20;
 const FAILING = 8;
 const GAP_S = 45;
 
+const strengthsOf = (persona: PersonaId): readonly number[] =>
+  PERSONA_PROFILES[personaIndexOf(persona)]?.strengths ?? [];
+
 /** Contracts of a character at the start, after ordinary work, and after failing turns. */
-function contractsOf({ persona, work }: Character): readonly [Contract, Contract, Contract] {
-  const profile = PERSONA_PROFILES.find(({ id }) => id === persona);
-  const agent = new AppraisedAgent(profile?.strengths ?? []);
+function contractsOf({ persona, work }: Character): readonly Contract[] {
+  const agent = new AppraisedAgent(strengthsOf(persona));
   const contract = (): Contract => JSON.parse(reportJson('inst', agent.report)).contract;
   const first = contract();
   for (let turn = 0; turn < WORKED; turn += 1) agent.turn([used(work)], GAP_S);
@@ -66,22 +68,19 @@ function refusedTools(tools: Character['tools'], contract: Contract): string {
 
 /** Table of the characters, and the last prompt of the first character. */
 export function characterLines(): string[] {
-  const rows = CHARACTERS.map((character) => {
-    const { name, persona, tools } = character;
-    const profile = PERSONA_PROFILES.find(({ id }) => id === persona);
-    const strengths = MODE_KEYS.map((key, mode) => [key, profile?.strengths[mode] ?? 0] as const);
+  const contracts = CHARACTERS.map(contractsOf);
+  const rows = CHARACTERS.map(({ name, persona, tools }, index) => {
+    const strengths = strengthsOf(persona).map((value, mode) => [MODE_KEYS[mode], value] as const);
     const strongest = strengths.toSorted(([, one], [, other]) => other - one).slice(0, 2);
-    const contracts = contractsOf(character);
     return [
       `${name} (\`${persona}\`: ${strongest.map((pair) => pair.join(' ')).join(', ')})`,
       Object.entries(tools)
         .map(([tool, action]) => `\`${tool}\`: ${action}`)
         .join(', '),
-      ...contracts.map((contract) => refusedTools(tools, contract)),
+      ...(contracts[index] ?? []).map((contract) => refusedTools(tools, contract)),
     ];
   });
-  const [engineer] = CHARACTERS;
-  const prompt = engineer === undefined ? '' : contractPrompt(contractsOf(engineer)[2]);
+  const strained = contracts[0]?.[2];
   return [
     ...tableLines(
       [
@@ -96,7 +95,7 @@ export function characterLines(): string[] {
     '',
     'The prompt of the release engineer after the failing turns:',
     '',
-    ...wrapped(prompt)
+    ...wrapped(strained === undefined ? '' : contractPrompt(strained))
       .split('\n')
       .map((line) => `> ${line}`),
   ];

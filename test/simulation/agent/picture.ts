@@ -1,4 +1,4 @@
-import { PERSONA_PROFILES } from '#identity/persona-profiles';
+import { PERSONA_PROFILES, personaIndexOf } from '#identity/persona-profiles';
 import { AppraisedAgent, FAILED, TURNS, used } from '#test/simulation/agent/turns';
 
 /** Turns in which the tools of the drawn agent fail. */
@@ -15,9 +15,8 @@ const WIDTH = LEFT + TURNS * STEP + 20;
  * or is refused, without and with the engine; the stress and energy of its instance.
  */
 export function agentPicture(): string {
-  const profile = PERSONA_PROFILES.find(({ id }) => id === 'persona_guardian');
-  if (profile === undefined) throw new Error('the persona is missing');
-  const agent = new AppraisedAgent(profile.strengths);
+  const guardian = PERSONA_PROFILES[personaIndexOf('persona_guardian')];
+  const agent = new AppraisedAgent(guardian?.strengths ?? []);
   const turns = Array.from({ length: TURNS }, (_, turn) => {
     const isBroken = turn >= BROKEN.from && turn < BROKEN.to;
     const isRefused = agent.forbids('execute');
