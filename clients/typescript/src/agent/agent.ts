@@ -24,7 +24,10 @@ export type AgentOptions<Tool extends string = string> = {
   readonly appraiser?: Appraiser | undefined;
   /** Default: `WORDING`. */
   readonly wording?: Wording | undefined;
-  /** Deadline of each call of the service in a turn, in milliseconds. Default: 2,000. */
+  /**
+   * Deadline of each call of the service in a turn, in milliseconds. Also the maximum wait for the
+   * service in `begin`, and in begin and end of `turn` together. Default: 2,000.
+   */
   readonly timeoutMs?: number | undefined;
   /** Deadline of the appraiser, in milliseconds. Default: 10,000. */
   readonly appraiserTimeoutMs?: number | undefined;
@@ -38,7 +41,10 @@ export type AgentOptions<Tool extends string = string> = {
    * `open`.
    */
   readonly unavailable?: 'open' | 'closed' | 'raise' | undefined;
-  /** Called with each error that the agent survives: the service is away, or the appraiser fails. */
+  /**
+   * Called with each error that the agent survives: the service is away, or the appraiser fails.
+   * While the service is away, called only with the first failure until the next answer.
+   */
   readonly onError?: ((error: unknown) => void) | undefined;
 };
 
@@ -80,6 +86,7 @@ export class Agent<Tool extends string = string> {
   readonly instance: InstanceHandle;
   readonly tools: ToolPolicy<Tool>;
   readonly #options: AgentOptions<Tool>;
+  readonly #timeoutMs: number;
   readonly #guard;
   #setPoint: Promise<ModeStrengths | undefined> | undefined;
   #nextAtMs = 0;
@@ -97,7 +104,7 @@ export class Agent<Tool extends string = string> {
 
   /** Throws `IdentityEngineError` for invalid options. */
   constructor(instance: InstanceHandle, options: AgentOptions<Tool> = {}) {
-    const { tools, unavailable = 'open' } = options;
+    const { tools, timeoutMs = 2_000, unavailable = 'open' } = options;
     if (tools !== undefined && !(tools instanceof ToolPolicy)) {
       throw new IdentityEngineError('tools must be a ToolPolicy: new ToolPolicy({ … })');
     }
@@ -107,8 +114,9 @@ export class Agent<Tool extends string = string> {
       );
     }
     this.instance = instance;
-    this.tools = options.tools ?? new ToolPolicy<Tool>();
+    this.tools = tools ?? new ToolPolicy<Tool>();
     this.#options = options;
+    this.#timeoutMs = timeoutMs;
     this.#guard = instance.guard();
   }
 
@@ -119,10 +127,9 @@ export class Agent<Tool extends string = string> {
    * to supply an output.
    */
   async turn<T>(start: TurnStart, run: (turn: AgentTurn<Tool>) => T | Promise<T>): Promise<T> {
-    const { timeoutMs = 2_000 } = this.#options;
-    const startedMs = performance.now();
+    const untilMs = performance.now() + this.#timeoutMs;
     const turn = await this.begin(start);
-    const leftMs = timeoutMs - (performance.now() - startedMs);
+    const leftMs = untilMs - performance.now();
     let outcome: TurnOutcome = 'completed';
     try {
       return await run(turn);
@@ -142,10 +149,10 @@ export class Agent<Tool extends string = string> {
    */
   async begin(start: TurnStart): Promise<AgentTurn<Tool>> {
     const key = keyOf(start);
-    const { freshMs = 60_000, staleMs = 600_000, timeoutMs = 2_000, unavailable } = this.#options;
-    const untilMs = performance.now() + timeoutMs;
+    const { freshMs = 60_000, staleMs = 600_000, unavailable } = this.#options;
+    const untilMs = performance.now() + this.#timeoutMs;
     // The other half of the time is for the contract, also if an appraiser is slow.
-    if (this.#waiting > 0) await this.#waitFor(this.#sending, timeoutMs / 2);
+    if (this.#waiting > 0) await this.#waitFor(this.#sending, this.#timeoutMs / 2);
     if (this.#ageMs > freshMs) {
       try {
         await this.#refresh(untilMs - performance.now());
@@ -175,6 +182,7 @@ export class Agent<Tool extends string = string> {
     return this.#failure !== undefined && performance.now() < this.#restingUntilMs;
   }
 
+  /** Notes a failure of the service, or reports any other error. */
   #survive(error: unknown): void {
     if (isFatal(error)) this.#report(error);
     else this.#fail(error);
@@ -258,9 +266,8 @@ export class Agent<Tool extends string = string> {
 
   /** Set-point of the instance, read once: it moves by less than 0.03 in 200 turns. */
   async #knownSetPoint(): Promise<ModeStrengths | undefined> {
-    const { timeoutMs = 2_000 } = this.#options;
     this.#setPoint ??= this.instance
-      .snapshot({ timeoutMs })
+      .snapshot({ timeoutMs: this.#timeoutMs })
       .then(({ data }) => data.set_point ?? data.mode_strengths);
     return await this.#setPoint.catch((error: unknown) => {
       this.#setPoint = undefined;
@@ -287,7 +294,6 @@ export class Agent<Tool extends string = string> {
 
   /** Sends an observation. Timestamps are at least a second apart, so quick turns all count. */
   async #observe(appraisal: Appraisal, idempotencyKey: string): Promise<void> {
-    const { timeoutMs = 2_000 } = this.#options;
     for (let attempt = 1; attempt <= THROTTLED_MAX; attempt += 1) {
       // Many quick turns run ahead of the clock. The next timestamp must not exceed the maximum lead.
       await pause(this.#nextAtMs - AHEAD_MS_MAX - Date.now());
@@ -299,7 +305,7 @@ export class Agent<Tool extends string = string> {
         const observation = { ...appraisal, timestamp };
         const { throttled } = await this.instance.process(observation, {
           idempotencyKey,
-          timeoutMs,
+          timeoutMs: this.#timeoutMs,
         });
         this.#failure = undefined;
         if (throttled === undefined) return;

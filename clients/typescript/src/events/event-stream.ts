@@ -34,8 +34,8 @@ const HUBS = new WeakMap<Caller, Map<string, EventHub>>();
  * too many streams for longer than `timeoutMs`, or the abort reason.
  *
  * Streams without `after`, `requestId` or `headers` share one connection per client and instance;
- * all others have their own. Reading is on demand: a consumer that does not read applies back-pressure, and
- * the service disconnects a slow reader after a while.
+ * all others have their own. Reading is on demand: a consumer that does not read applies
+ * back-pressure, and the service disconnects a slow reader after a while.
  */
 export class EventStream implements AsyncIterable<InstanceEvent> {
   readonly #caller: Caller;

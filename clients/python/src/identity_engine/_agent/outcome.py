@@ -35,8 +35,7 @@ def outcome_of(error: BaseException) -> Literal["failed", "aborted", "unavailabl
     """Outcome of a turn that ended with an error.
 
     ``aborted``: the run was cancelled. ``unavailable``: a provider answered 401, 402, 403, 408, 429
-    or 5xx, or the network failed. Otherwise ``failed``. In a group of errors,
-    the last error counts.
+    or 5xx, or the network failed. Otherwise ``failed``. In a group, the last error counts.
     """
     current: BaseException | None = error
     for _ in range(CAUSES_MAX):
