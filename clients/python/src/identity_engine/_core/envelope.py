@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -12,6 +12,7 @@ from identity_engine._core.lenient_json import read_json
 from identity_engine.errors import ApiError
 from identity_engine.results import (
     Headers,
+    Limits,
     NotModified,
     Observed,
     PageInfo,
@@ -66,13 +67,8 @@ def observed_of(answer: Answer, frame: type[One[T]]) -> Observed[T]:
     throttled = Throttled(retry_after_of(answer.headers) or 0.0) if is_throttled else None
     return Observed(
         data=_read(answer, frame).data,
-        status=answer.status,
-        request_id=answer.request_id,
-        limits=answer.limits,
-        etag=answer.headers.get("etag"),
         is_replayed=_is_replayed(answer),
-        attempts=answer.attempts,
-        headers=Headers(answer.headers),
+        **_facts_of(answer),
         throttled=throttled,
     )
 
@@ -80,23 +76,18 @@ def observed_of(answer: Answer, frame: type[One[T]]) -> Observed[T]:
 def conditional_of(answer: Answer, frame: type[One[T]]) -> Result[T] | NotModified:
     """Reads the result of a conditional read, which may be "not modified"."""
     is_current = answer.status == 304 and answer.is_conditional
-    return _not_modified(answer) if is_current else result_of(answer, frame)
+    return NotModified(**_facts_of(answer)) if is_current else result_of(answer, frame)
 
 
 def requested_of(answer: Answer) -> Requested[Any] | NotModified:
     """Reads the result of ``client.request``."""
     if answer.status == 304 and answer.is_conditional:
-        return _not_modified(answer)
+        return NotModified(**_facts_of(answer))
     body = None if answer.status == 204 else _read(answer, Raw)
     return Requested(
         data=None if body is None else body.data,
-        status=answer.status,
-        request_id=answer.request_id,
-        limits=answer.limits,
-        etag=answer.headers.get("etag"),
         is_replayed=_is_replayed(answer),
-        attempts=answer.attempts,
-        headers=Headers(answer.headers),
+        **_facts_of(answer),
         pagination=None if body is None else body.pagination,
     )
 
@@ -121,28 +112,33 @@ def refused_as(error: ApiError, data: T) -> Result[T]:
     )
 
 
-def _not_modified(answer: Answer) -> NotModified:
-    return NotModified(
-        status=304,
-        request_id=answer.request_id,
-        limits=answer.limits,
-        etag=answer.headers.get("etag"),
-        attempts=answer.attempts,
-        headers=Headers(answer.headers),
-    )
-
-
 def _result(answer: Answer, data: T) -> Result[T]:
     return Result(
         data=data,
-        status=answer.status,
-        request_id=answer.request_id,
-        limits=answer.limits,
-        etag=answer.headers.get("etag"),
         is_replayed=_is_replayed(answer),
-        attempts=answer.attempts,
-        headers=Headers(answer.headers),
+        **_facts_of(answer),
     )
+
+
+class _Facts(TypedDict):
+    status: int
+    request_id: str | None
+    limits: Limits
+    etag: str | None
+    attempts: int
+    headers: Headers
+
+
+def _facts_of(answer: Answer) -> _Facts:
+    """Facts that every result has, besides its data."""
+    return {
+        "status": answer.status,
+        "request_id": answer.request_id,
+        "limits": answer.limits,
+        "etag": answer.headers.get("etag"),
+        "attempts": answer.attempts,
+        "headers": Headers(answer.headers),
+    }
 
 
 def is_old(result: Result[T]) -> bool:
