@@ -1,11 +1,7 @@
+import type { RequestMethod } from './calls/call.ts';
 import type { ConditionalOptions } from './calls/call-options.ts';
 import { Caller } from './calls/caller.ts';
-import {
-  type RequestMethod,
-  type RequestOptions,
-  type RequestResult,
-  rawCall,
-} from './calls/raw-request.ts';
+import { type RequestOptions, type RequestResult, rawCall } from './calls/raw-request.ts';
 import { type ClientOptions, settingsOf } from './client-options.ts';
 import { conditionalResultOf } from './read-result.ts';
 import { AccountResource } from './resources/account.ts';

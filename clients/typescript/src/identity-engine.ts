@@ -42,6 +42,7 @@ export {
 } from './agent/tool-policy.ts';
 export type { Fetch, FetchAnswer, FetchBody, FetchRequest } from './calls/attempt.ts';
 export type { AttemptEvent } from './calls/attempt-event.ts';
+export type { RequestMethod } from './calls/call.ts';
 export type {
   CallOptions,
   ConditionalOptions,
@@ -51,7 +52,7 @@ export type {
   ResetOptions,
 } from './calls/call-options.ts';
 export type { Limits } from './calls/limits.ts';
-export type { RequestMethod, RequestOptions, RequestResult } from './calls/raw-request.ts';
+export type { RequestOptions, RequestResult } from './calls/raw-request.ts';
 export type { ExtraHeaders } from './calls/request-headers.ts';
 export { IdentityEngine } from './client.ts';
 export type { ClientOptions } from './client-options.ts';

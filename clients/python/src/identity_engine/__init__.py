@@ -32,7 +32,7 @@ from identity_engine._agent.contract_prompt import (
 from identity_engine._agent.outcome import outcome_of
 from identity_engine._agent.tool_policy import ToolActions, ToolMode, ToolPolicy
 from identity_engine._async.agent import AsyncAgent, AsyncAgentTurn
-from identity_engine._async.client import AsyncIdentityEngine, RequestMethod
+from identity_engine._async.client import AsyncIdentityEngine
 from identity_engine._async.events import AsyncEventStream
 from identity_engine._async.guard import AsyncContractGuard
 from identity_engine._async.instance import AsyncInstanceHandle
@@ -53,6 +53,7 @@ from identity_engine._buffer.spool import (
 )
 from identity_engine._buffer.sync_buffer import ObservationBuffer
 from identity_engine._core.attempt_event import AttemptEvent
+from identity_engine._core.raw_request import RequestMethod
 from identity_engine._core.uuid7 import uuid7
 from identity_engine._sync.agent import Agent, AgentTurn
 from identity_engine._sync.client import IdentityEngine

@@ -10,9 +10,15 @@ import type { CallOptions } from './call-options.ts';
  */
 export type Repeatable = 'always' | 'if_nothing_happened' | 'until_deleted';
 
+/** All HTTP methods of calls. */
+export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+
+/** HTTP method of a call. */
+export type RequestMethod = (typeof METHODS)[number];
+
 /** An API call before it is sent. */
 export type Call = {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly method: RequestMethod;
   /** Path below `/v1`, encoded. */
   readonly path: string;
   readonly query?: Query | undefined;

@@ -1,12 +1,7 @@
 import { IdentityEngineError } from '../errors.ts';
 import type { Result } from '../result.ts';
-import type { Call } from './call.ts';
+import { type Call, METHODS, type RequestMethod } from './call.ts';
 import type { CallOptions } from './call-options.ts';
-
-/** HTTP method of `client.request`. */
-export type RequestMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-
-const METHODS: readonly RequestMethod[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 /** Options for `client.request`. */
 export type RequestOptions = CallOptions & {

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Literal, get_args
 
 from identity_engine._core.call import Call, Repeatable, headers_of, json_of, query_of
 from identity_engine.errors import ConfigurationError
 
-METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-"""Methods of ``client.request``."""
+RequestMethod = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+"""Method of ``client.request``."""
+
+METHODS: tuple[str, ...] = get_args(RequestMethod)
 
 _PATH = re.compile(r"(?:/(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+)+")
 """A path of encoded, non-empty segments: no query, fragment, backslash, space or other control."""

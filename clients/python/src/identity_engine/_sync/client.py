@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from copy import copy
 from types import TracebackType
-from typing import Any, Literal, overload
+from typing import Any, overload
 
 import httpx
 from typing_extensions import Self
 
 from identity_engine._core.attempt_event import AttemptEvent
 from identity_engine._core.envelope import requested_of
-from identity_engine._core.raw_request import raw
+from identity_engine._core.raw_request import RequestMethod, raw
 from identity_engine._core.request_headers import extra_headers
 from identity_engine._core.settings import (
     ATTEMPT_TIMEOUT_S_DEFAULT,
@@ -30,8 +30,6 @@ from identity_engine._sync.instances import Instances
 from identity_engine._sync.personality_tests import Tests
 from identity_engine._sync.personas import Personas
 from identity_engine.results import NotModified, Requested
-
-RequestMethod = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 
 class IdentityEngine:
