@@ -21,7 +21,7 @@ export const ARMS = ['without', 'engine', 'shuffled'] as const;
 /** Name of an arm. */
 export type Arm = (typeof ARMS)[number];
 
-/** Number of blocks of turns in which consistency is measured. */
+/** Number of blocks of a dialogue. Consistency is measured in each block. */
 export const BLOCKS = 6;
 
 /** One turn of a dialogue. In all arms, the contract of the own instance judges the turn. */

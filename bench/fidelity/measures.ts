@@ -3,7 +3,7 @@ import { bootstrap, divergence, type Estimate } from '#bench/fidelity/statistics
 import { ACTIONS } from '#clients/typescript/src/actions';
 import { SeededRandom } from '#test/simulation/seeded-random';
 
-/** A measure of items, such as turns. A function of sums, so that units can be pooled. */
+/** A measure of items, such as turns. Its value depends only on sums, so units can be pooled. */
 export type Measure<Item> = {
   readonly name: string;
   readonly decimals: number;

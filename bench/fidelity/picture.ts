@@ -1,7 +1,7 @@
 import { ARMS, type Arm, BLOCKS } from '#bench/fidelity/dialogue';
 import type { Estimate } from '#bench/fidelity/statistics';
 
-/** Curves of one measure of one model: an estimate per block of turns, in each arm. */
+/** Curves for a measure and a model. Each arm has an estimate for each block of turns. */
 export type Curves = {
   readonly model: string;
   readonly measure: string;

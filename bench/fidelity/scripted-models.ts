@@ -67,7 +67,7 @@ export function decisionOf(
   return { step, message: `${words}${step.action === 'question' ? '?' : '.'}` };
 }
 
-/** Actions in the sentence of the prompt that names what to avoid. */
+/** Actions that the prompt says to avoid. */
 function avoidedIn(prompt: string): Set<string> {
   const [before = '', after = ''] = WORDING.avoided.split('{}');
   const from = prompt.indexOf(before);

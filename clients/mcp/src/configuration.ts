@@ -44,11 +44,13 @@ const PORT_MAX = 65_535;
 /** Form of a token: printable, and long enough against guessing. */
 const TOKEN = /^[!-~]{16,512}$/;
 
-/** Maximum number of instances of one process, because a list of resources names all of them. */
+/** Maximum number of instances of a process. Each list of resources names all instances. */
 const INSTANCES_MAX = 100;
 
-/** Deadline of one tool call, and of one request of the call, in milliseconds. */
+/** Deadline of a tool call, in milliseconds. */
 const CALL_MS_MAX = 6_000;
+
+/** Deadline of each request of a tool call, in milliseconds. */
 const ATTEMPT_MS_MAX = 3_000;
 
 /** Maximum requests of one tool call: enough to survive a failover, about 1 s. */

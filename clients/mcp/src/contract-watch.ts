@@ -20,7 +20,7 @@ const REOPEN_MS = 30_000;
 /** Errors after which a stream does not open again. */
 const FINAL = [UnauthorizedError, ForbiddenError, NotFoundError];
 
-/** Maximum number of subscriptions of one connection, or of one HTTP server. */
+/** Maximum number of subscriptions: per connection on stdio, per server on HTTP. */
 export const SUBSCRIPTIONS_MAX = 100;
 
 /** URIs of a request `subscriptions/listen`; empty for all other messages. */

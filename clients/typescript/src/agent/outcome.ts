@@ -19,7 +19,7 @@ const ABORTED = /^(?:AbortError|APIUserAbortError|ModelAbortError|CancelledError
 const NETWORK =
   /^(?:API)?(?:Connection|Network|(?:Connect(?:ion)?|Headers|Body|Read)?Timeout)Error$/;
 
-/** Codes of network errors of Node.js and of `fetch`. */
+/** Codes of network errors, from Node.js or `fetch`. */
 const NETWORK_CODE =
   /^(?:ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOST|ENET|UND_ERR_|ERR_NETWORK)/;
 
