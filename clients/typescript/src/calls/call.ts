@@ -10,11 +10,11 @@ import type { CallOptions } from './call-options.ts';
  */
 export type Repeatable = 'always' | 'if_nothing_happened' | 'until_deleted';
 
-/** All HTTP methods of calls. */
-export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+/** HTTP method of a call. The reference shows this type, so it names the methods itself. */
+export type RequestMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** HTTP method of a call. */
-export type RequestMethod = (typeof METHODS)[number];
+/** All HTTP methods of calls. */
+export const METHODS: readonly RequestMethod[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 /** An API call before it is sent. */
 export type Call = {
