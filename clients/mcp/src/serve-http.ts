@@ -31,6 +31,12 @@ import { Session } from './session.ts';
 /** Maximum size of a request body, in bytes. A large call has 10 KiB. */
 const BODY_BYTES_MAX = 65_536;
 
+/** Maximum number of calls in a request. Clients of 2025 may send several as an array. */
+const CALLS_MAX = 20;
+
+/** Maximum number of subscriptions with an API key, so that other clients can subscribe too. */
+const SUBSCRIPTIONS_OF_KEY_MAX = 50;
+
 /** Maximum number of connections. */
 const CONNECTIONS_MAX = 256;
 
@@ -98,7 +104,8 @@ export async function serveOnHttp(
 /** Answers requests of the protocol, each with the session of its key and path. */
 class McpEndpoint {
   readonly #watches: ContractWatches;
-  readonly #listening = new Set<McpHttpHandler>();
+  /** API key of each subscription. */
+  readonly #listening = new Map<McpHttpHandler, string>();
 
   constructor(watches: ContractWatches) {
     this.#watches = watches;
@@ -111,12 +118,16 @@ class McpEndpoint {
       const message: unknown = await copy.json().catch(() => undefined);
       if (listenedUris(message).length > 0) return await this.#listen(request, session, message);
     }
+    if (callsIn(await request.clone().text()) > CALLS_MAX) {
+      const error = { code: -32_600, message: `send at most ${CALLS_MAX} calls in a request` };
+      return Response.json({ jsonrpc: '2.0', id: null, error }, { status: 400 });
+    }
     const factory = ({ era }: { era: string }) => mcpServer(session, era === 'modern');
     return await createMcpHandler(factory, { onerror: report }).fetch(request);
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#listening].map((handler) => handler.close()));
+    await Promise.all([...this.#listening.keys()].map((handler) => handler.close()));
   }
 
   /** Opens the subscriptions, then lets the SDK acknowledge the request and keep its stream. */
@@ -140,8 +151,8 @@ class McpEndpoint {
     };
     const handler = createMcpHandler(() => mcpServer(session, true), { bus, onerror: report });
     try {
-      if (this.#listening.size >= SUBSCRIPTIONS_MAX) throw new TooManySubscriptionsError();
-      this.#listening.add(handler);
+      this.#admit(session.apiKey);
+      this.#listening.set(handler, session.apiKey);
       await subscriptions.add(id, uris);
       const response = await handler.fetch(request);
       if (publish === undefined) leave();
@@ -151,6 +162,25 @@ class McpEndpoint {
       const { code, message: text, data } = resourceFailure(error, uris[0] ?? '');
       return Response.json({ jsonrpc: '2.0', id, error: { code, message: text, data } });
     }
+  }
+
+  /** Throws a `TooManySubscriptionsError` if there is no room for a subscription with this key. */
+  #admit(apiKey: string): void {
+    const ofKey = [...this.#listening.values()].filter((key) => key === apiKey).length;
+    const isFull = this.#listening.size >= SUBSCRIPTIONS_MAX;
+    if (isFull || ofKey >= SUBSCRIPTIONS_OF_KEY_MAX) throw new TooManySubscriptionsError();
+  }
+}
+
+/** Number of JSON-RPC messages in a body; 1 for all bodies except arrays. */
+function callsIn(body: string): number {
+  if (!body.trimStart().startsWith('[')) return 1;
+  try {
+    const messages: unknown = JSON.parse(body);
+    return Array.isArray(messages) ? messages.length : 1;
+  } catch {
+    // The SDK refuses the body.
+    return 1;
   }
 }
 

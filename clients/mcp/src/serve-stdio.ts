@@ -5,12 +5,16 @@ import { report, resourceFailure } from './failures.ts';
 import { mcpServer } from './mcp-server.ts';
 import type { Session } from './session.ts';
 
-/** Maximum size of the messages that wait for processing, in bytes. A large call has 10 KiB. */
+/**
+ * Maximum size of the messages that wait for processing, in bytes. A large call has 10 KiB. The
+ * transport closes if a client sends more.
+ */
 const BUFFER_BYTES_MAX = 1_048_576;
 
 /**
  * Serves one session on standard input and output, in either protocol era. Resolves when the client
- * closes standard input. Only JSON-RPC messages go to standard output.
+ * closes standard input, and rejects if the server can no longer read or write. Only JSON-RPC
+ * messages go to standard output.
  */
 export async function serveOnStdio(session: Session, watches: ContractWatches): Promise<void> {
   const wire = new StdioServerTransport(process.stdin, process.stdout, {
@@ -32,6 +36,8 @@ export async function serveOnStdio(session: Session, watches: ContractWatches): 
   });
   await closed;
   subscriptions.close();
+  if (process.stdin.readableEnded) return;
+  throw new Error(`no more messages are read: send less than ${BUFFER_BYTES_MAX} bytes at once`);
 }
 
 /** Requests of the 2025 protocol, which the SDK does not serve. */

@@ -92,6 +92,17 @@ door('refuses other methods, paths and large bodies', async () => {
   }
 });
 
+// One request of 64 KiB caused about a thousand calls of the service.
+door('answers at most 20 calls in a request', async () => {
+  await using server = await startHttp(variablesOf('http://127.0.0.1:9/v1', KEY, ID));
+  const answer = (count: number) =>
+    send(server.url, { body: `\n${JSON.stringify(new Array(count).fill(LIST))}` });
+  assert.is((await answer(20)).status, 200);
+  const refused = await answer(21);
+  assert.is(refused.status, 400);
+  assert.match(refused.text, 'send at most 20 calls in a request');
+});
+
 const closed = suite('the HTTP server with a token');
 
 closed('answers 401 without the token, and does not forward the token', async () => {
@@ -136,6 +147,24 @@ shared('uses the bearer token of each client as API key', async () => {
   const uri = `identity://instances/${id}/contract`;
   const listened = thief.client.listen({ resourceSubscriptions: [uri] });
   assert.match(await listened.then(String, (error: Error) => error.message), 'Resource not found');
+});
+
+// One client could take all subscriptions of the server.
+shared('keeps room for subscriptions of other keys', async () => {
+  const { service, caller, id, newCaller } = await newScene();
+  const other = await newCaller();
+  const otherId = await other.createInstance();
+  await using server = await startHttp({ IDENTITY_ENGINE_BASE_URL: service.api });
+  const connectAs = (key: string, instanceId: string) =>
+    connectHttp('modern', `${server.url}/${instanceId}`, { authorization: `Bearer ${key}` });
+  const listen = ({ client }: Awaited<ReturnType<typeof connectAs>>, instanceId: string) =>
+    client.listen({ resourceSubscriptions: [`identity://instances/${instanceId}/contract`] });
+  await using greedy = await connectAs(caller.key, id);
+  await using modest = await connectAs(other.key, otherId);
+  await Promise.all(Array.from({ length: 50 }, () => listen(greedy, id)));
+  const refused = await listen(greedy, id).then(String, (error: Error) => error.message);
+  assert.match(refused, 'too many subscriptions');
+  await listen(modest, otherId);
 });
 
 shared('needs the instance in the path', async () => {

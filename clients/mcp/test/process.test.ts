@@ -85,6 +85,15 @@ wire('has only messages when the process crashes', async () => {
   assert.match(server.stderr(), /^identity-engine-mcp: Error: a crash\n$/);
 });
 
+// The server ended with exit code 0, so nobody saw why.
+wire('ends with an error if the client sends too much at once', async () => {
+  const server = startServer([], OFFLINE);
+  server.child.stdin?.on('error', () => undefined);
+  server.child.stdin?.write('x'.repeat(3_000_000));
+  assert.is(await server.ended, 1);
+  assert.match(server.stderr(), 'no more messages are read: send less than 1048576 bytes at once');
+});
+
 /** Program that logs and warns as soon as the server reads its input. */
 const NOISE = `
 process.stdin.once('data', () => {
