@@ -1,5 +1,6 @@
 import { ApiError, IdentityEngineError } from '../errors.ts';
 import type { Contract, ModeStrengths } from '../models.ts';
+import type { ObservationBuffer } from '../observation-buffer/observation-buffer.ts';
 import { AHEAD_MS_MAX, INTERVAL_MS } from '../observation-buffer/spacing.ts';
 import type { InstanceHandle } from '../resources/instance-handle.ts';
 import {
@@ -41,6 +42,13 @@ export type AgentOptions<Tool extends string = string> = {
    * `open`.
    */
   readonly unavailable?: 'open' | 'closed' | 'raise' | undefined;
+  /**
+   * Sends the observations instead of the agent. With a spool, an observation survives a crash of
+   * the process from the moment when `end` resolves. Batches cost fewer requests, but a turn that
+   * begins within `delayMaxMs` after another turn may use the contract before that turn. Close the
+   * buffer before the program ends. Default: the agent sends each observation at once.
+   */
+  readonly buffer?: ObservationBuffer | undefined;
   /**
    * Called with each error that the agent survives: the service is away, or the appraiser fails.
    * While the service is away, called only with the first failure until the next answer.
@@ -200,7 +208,10 @@ export class Agent<Tool extends string = string> {
     return this.#guard.ageMs ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Waits until the observations of all ended turns are sent or given up. Never rejects. */
+  /**
+   * Waits until the observations of all ended turns are sent, in the buffer of the options, or given
+   * up. Never rejects.
+   */
   async flush(): Promise<void> {
     await this.#sending;
   }
@@ -261,7 +272,12 @@ export class Agent<Tool extends string = string> {
     const setPoint = await this.#knownSetPoint();
     const appraisal = await this.#appraise({ ...turn, setPoint });
     await earlier;
-    if (appraisal !== undefined && !this.#isReadOnly) await this.#observe(appraisal, key);
+    if (appraisal === undefined || this.#isReadOnly) return;
+    const { buffer } = this.#options;
+    if (buffer === undefined) return await this.#observe(appraisal, key);
+    // Errors of the buffer are no outage of the service.
+    const observation = { ...appraisal, idempotency_key: key };
+    await buffer.add(this.instance, observation).catch((error: unknown) => this.#report(error));
   }
 
   /** Set-point of the instance, read once: it moves by less than 0.03 in 200 turns. */

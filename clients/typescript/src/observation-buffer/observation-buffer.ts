@@ -2,6 +2,7 @@ import { waitMs } from '../calls/retry.ts';
 import type { IdentityEngine } from '../client.ts';
 import { type ApiError, IdentityEngineError } from '../errors.ts';
 import type { BatchObservation } from '../models.ts';
+import type { InstanceHandle } from '../resources/instance-handle.ts';
 import { Backlog, BufferClosedError } from './backlog.ts';
 import { BATCH_ITEMS_MAX, type Batch, type Item, itemOf } from './batch.ts';
 import { type BufferClock, type Moment, momentOf, systemClock } from './buffer-clock.ts';
@@ -68,6 +69,8 @@ export class ObservationBuffer {
   readonly #options: Bounds & Pick<BufferOptions, Hook>;
   readonly #clock: BufferClock;
   readonly #queues = new Map<string, InstanceQueue>();
+  /** Handles of the caller, through which the batches of their instances are sent. */
+  readonly #handles = new Map<string, InstanceHandle>();
   readonly #heldBack = new Set<InstanceQueue>();
   readonly #floors: RecentFloors;
   readonly #backlog: Backlog;
@@ -134,20 +137,26 @@ export class ObservationBuffer {
 
   /**
    * Adds an observation after its instance's earlier observations. Resolves when the buffer has
-   * space, and with a spool when the observation is durable. The default `timestamp` is the time of
-   * this call. The default `idempotency_key` is a new UUIDv7. The service applies observations with
-   * the same key only once within 24 hours. Throws `SpoolError`, `BufferClosedError`, the `error`
-   * of a stopped buffer, the reason of `signal`, or an `IdentityEngineError` for values that JSON
-   * cannot represent.
+   * space, and with a spool when the observation is durable. `instance`: id or handle; a handle also
+   * updates its guards with the contract of the answer. The default `timestamp` is the time of this
+   * call. The default `idempotency_key` is a new UUIDv7. The service applies observations with the
+   * same key only once within 24 hours. Throws `SpoolError`, `BufferClosedError`, the `error` of a
+   * stopped buffer, the reason of `signal`, or an `IdentityEngineError` for values that JSON cannot
+   * represent.
    */
   async add(
-    instanceId: string,
+    instance: string | InstanceHandle,
     observation: BatchObservation,
     { signal }: { readonly signal?: AbortSignal | undefined } = {},
   ): Promise<void> {
     this.#assertOpen();
+    const instanceId = typeof instance === 'string' ? instance : instance.id;
     const make = itemOf(observation, momentOf(this.#clock));
-    const enter = () => this.#enqueue(instanceId, make(this.#backlog.nextOrdinal()));
+    const enqueue = (item: Item) => {
+      if (typeof instance !== 'string') this.#handles.set(instanceId, instance);
+      this.#enqueue(instanceId, item);
+    };
+    const enter = () => enqueue(make(this.#backlog.nextOrdinal()));
     if (this.#spool === undefined) return await this.#backlog.enter(enter, signal);
     await this.#recovered;
     this.#assertOpen();
@@ -155,7 +164,7 @@ export class ObservationBuffer {
     try {
       const floorMs = this.#queues.get(instanceId)?.floorMs ?? this.#floors.of(instanceId);
       const item = await this.#spool.add(instanceId, make(this.#backlog.newest), floorMs);
-      this.#enqueue(instanceId, { ...item, ordinal: this.#backlog.nextOrdinal() });
+      enqueue({ ...item, ordinal: this.#backlog.nextOrdinal() });
     } catch (error) {
       this.#backlog.giveBack();
       throw error;
@@ -228,7 +237,8 @@ export class ObservationBuffer {
   async #send(queue: InstanceQueue, batch: Batch): Promise<void> {
     const { idempotencyKey, observations } = batch;
     const { signal } = this.#aborted;
-    const instance = this.#client.instance(queue.instanceId);
+    const instance =
+      this.#handles.get(queue.instanceId) ?? this.#client.instance(queue.instanceId);
     let isMoved = false;
     const send = async () => {
       await this.#spool?.move(queue.instanceId, batch);
@@ -254,6 +264,7 @@ export class ObservationBuffer {
     this.#spool?.done(instanceId, done);
     if (queue.count === 0) {
       this.#queues.delete(instanceId);
+      this.#handles.delete(instanceId);
       this.#floors.keep(instanceId, queue.floorMs);
     }
     // Call hooks last: they may call any method of the buffer.

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import asdict, replace
 from functools import partial
 from types import TracebackType
-from typing import Literal, get_args
+from typing import Literal, Protocol, get_args
 
 from identity_engine._agent.appraiser import (
     Appraisal,
@@ -30,6 +30,7 @@ from identity_engine._async.instance import AsyncInstanceHandle
 from identity_engine._buffer.item import time_text
 from identity_engine._buffer.lane import AHEAD_MS_MAX, INTERVAL_MS
 from identity_engine._core.async_io import Event, Once, sleep, wait_at_most, within
+from identity_engine._core.dictionaries import BatchObservationInput
 from identity_engine._core.process import ForkAware, Lock, on_fork
 from identity_engine.errors import (
     ApiError,
@@ -61,6 +62,15 @@ ENDED_RUNS_MAX = 1_000
 KEY_CHARACTERS_MAX = 255
 
 
+class AsyncSender(Protocol):
+    """Part of ``AsyncObservationBuffer`` that an agent uses."""
+
+    async def add(
+        self, instance: AsyncInstanceHandle, observation: BatchObservationInput, /
+    ) -> None:
+        """Adds an observation; with a spool, returns when the observation is durable."""
+
+
 class AsyncAgent:
     """An agent whose character is one instance.
 
@@ -79,6 +89,11 @@ class AsyncAgent:
         fresh_s: Age up to which a turn begins with the last contract, without a request.
         stale_s: Age up to which the last contract applies while the service is away.
         unavailable: Behavior without a contract, because the service is away.
+        buffer: ``AsyncObservationBuffer`` that sends the observations instead of the agent. With a
+            spool, an observation survives a crash of the process from the moment when ``end``
+            returns. Batches cost fewer requests, but a turn that begins within ``delay_max_s``
+            after another turn may use the contract before that turn. Close the buffer before the
+            program ends.
         on_error: Called with each error that the agent survives: the service is away, or the
             appraiser fails. While the service is away, called only with the first failure until the
             next answer. Must not call the agent.
@@ -99,6 +114,7 @@ class AsyncAgent:
         fresh_s: float = 60.0,
         stale_s: float = 600.0,
         unavailable: Unavailable = "open",
+        buffer: AsyncSender | None = None,
         on_error: Callable[[Exception], object] | None = None,
     ) -> None:
         if tools is not None and not isinstance(tools, ToolPolicy):
@@ -118,6 +134,7 @@ class AsyncAgent:
         self._fresh_s = fresh_s
         self._stale_s = stale_s
         self._unavailable = unavailable
+        self._buffer = buffer
         self._on_error = on_error
         self._guard = instance.guard()
         self._ends = _Ends()
@@ -139,7 +156,7 @@ class AsyncAgent:
         return AsyncTurnBlock(partial(self.begin, run_id, turn, input), self)
 
     async def flush(self) -> None:
-        """Waits until the observations of all ended turns are sent or given up."""
+        """Waits until the observations of all ended turns are sent, in the buffer, or given up."""
         last = self._ends.last
         if last is not None:
             await last.wait()
@@ -231,7 +248,7 @@ class AsyncAgent:
             if before is not None:
                 await before.wait()
             if appraisal is not None and not self._is_read_only:
-                await self._observe(appraisal, key)
+                await self._hand_over(appraisal, key)
         except Exception as error:
             self._survive(error)
         finally:
@@ -269,6 +286,17 @@ class AsyncAgent:
         except Exception as error:
             self._report(error)
             return self._rules(turn)
+
+    async def _hand_over(self, appraisal: Appraisal, key: str) -> None:
+        if self._buffer is None:
+            await self._observe(appraisal, key)
+            return
+        try:
+            observation: BatchObservationInput = {**asdict(appraisal), "idempotency_key": key}
+            await self._buffer.add(self.instance, observation)
+        except Exception as error:
+            # Errors of the buffer are no outage of the service.
+            self._report(error)
 
     async def _observe(self, appraisal: Appraisal, key: str) -> None:
         """Sends an observation. Timestamps are at least a second apart, so quick turns count."""

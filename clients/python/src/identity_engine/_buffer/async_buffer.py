@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from identity_engine._async.client import AsyncIdentityEngine
+from identity_engine._async.instance import AsyncInstanceHandle
 from identity_engine._buffer.batch import UnacknowledgedBatch
 from identity_engine._buffer.core import BufferCore
 from identity_engine._buffer.options import (
@@ -22,6 +24,7 @@ from identity_engine._buffer.spool import FileSpool, SpoolStore
 from identity_engine._core.async_io import present_place
 from identity_engine._core.dictionaries import BatchObservationInput
 from identity_engine._core.process import Place, inherited, process
+from identity_engine._sync.instance import InstanceHandle
 from identity_engine.errors import ConfigurationError
 from identity_engine.models import BatchProcessed
 from identity_engine.results import Observed
@@ -31,6 +34,8 @@ def now_ms() -> int:
     """Current time in Unix milliseconds."""
     return time.time_ns() // 1_000_000
 
+
+Handle = TypeVar("Handle", AsyncInstanceHandle, InstanceHandle)
 
 SPOOL_OF_PARENT = (
     "the spool belongs to the parent process: create a buffer with another spool in this process"
@@ -85,10 +90,13 @@ class AsyncObservationBuffer:
         spool: SpoolStore | str | os.PathLike[str] | None = None,
         clock_ms: Callable[[], int] = now_ms,
     ) -> None:
+        # Handles of the caller, through which the batches of their instances are sent.
+        self._handles = weakref.WeakValueDictionary[str, AsyncInstanceHandle]()
+
         async def send(
             instance_id: str, observations: Sequence[dict[str, Any]], key: str
         ) -> Observed[BatchProcessed]:
-            handle = client.instance(instance_id)
+            handle = self._handles.get(instance_id) or client.instance(instance_id)
             return await handle.process_batch(observations, idempotency_key=key)
 
         options = BufferOptions(
@@ -113,8 +121,16 @@ class AsyncObservationBuffer:
         if self._has_spool and _is_loop_running():
             self._present()
 
-    async def add(self, instance_id: str, observation: BatchObservationInput) -> None:
+    async def add(
+        self, instance_id: str | AsyncInstanceHandle, observation: BatchObservationInput
+    ) -> None:
         """Adds an observation; waits while the buffer is full.
+
+        Args:
+            instance_id: Id or handle of the instance. A handle also updates its guards with the
+                contract of the answer.
+            observation: The observation. Without ``timestamp`` and ``idempotency_key``, the buffer
+                sets both.
 
         Raises:
             ValueError: JSON cannot represent the observation, or the timestamp has no offset.
@@ -122,7 +138,8 @@ class AsyncObservationBuffer:
             SpoolError: The spool cannot be written.
             BufferClosedError: The buffer is closed.
         """
-        await self._present().add(instance_id, observation)
+        core = self._present()
+        await core.add(instance_id_of(instance_id, self._handles), observation)
 
     async def flush(self) -> None:
         """Waits until all added observations are acknowledged or rejected.
@@ -189,6 +206,16 @@ class AsyncObservationBuffer:
         self._place = place
         core.start()
         return core
+
+
+def instance_id_of(
+    instance: str | Handle, handles: weakref.WeakValueDictionary[str, Handle]
+) -> str:
+    """Id of an instance; a handle is noted in ``handles``."""
+    if isinstance(instance, str):
+        return instance
+    handles[instance.id] = instance
+    return instance.id
 
 
 def _is_loop_running() -> bool:

@@ -6,11 +6,12 @@ import asyncio
 import concurrent.futures
 import os
 import threading
+import weakref
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from identity_engine._buffer.async_buffer import SPOOL_OF_PARENT, now_ms
+from identity_engine._buffer.async_buffer import SPOOL_OF_PARENT, instance_id_of, now_ms
 from identity_engine._buffer.batch import UnacknowledgedBatch
 from identity_engine._buffer.core import BufferCore
 from identity_engine._buffer.options import (
@@ -24,6 +25,7 @@ from identity_engine._buffer.spool import FileSpool, SpoolStore
 from identity_engine._core.dictionaries import BatchObservationInput
 from identity_engine._core.process import Lock, inherited, process
 from identity_engine._sync.client import IdentityEngine
+from identity_engine._sync.instance import InstanceHandle
 from identity_engine.errors import BufferClosedError, ConfigurationError
 from identity_engine.models import BatchProcessed
 from identity_engine.results import Observed
@@ -104,8 +106,14 @@ class ObservationBuffer:
         self._start = start
         self._thread = start()
 
-    def add(self, instance_id: str, observation: BatchObservationInput) -> None:
+    def add(self, instance_id: str | InstanceHandle, observation: BatchObservationInput) -> None:
         """Adds an observation; waits while the buffer is full.
+
+        Args:
+            instance_id: Id or handle of the instance. A handle also updates its guards with the
+                contract of the answer.
+            observation: The observation. Without ``timestamp`` and ``idempotency_key``, the buffer
+                sets both.
 
         Raises:
             ValueError: JSON cannot represent the observation, or the timestamp has no offset.
@@ -113,7 +121,7 @@ class ObservationBuffer:
             BufferClosedError: The buffer is closed.
         """
         thread = self._present()
-        thread.run(thread.core.add(instance_id, observation))
+        thread.run(thread.core.add(instance_id_of(instance_id, thread.handles), observation))
 
     def flush(self) -> None:
         """Waits until all added observations are acknowledged or rejected.
@@ -186,6 +194,8 @@ class BufferThread:
         self, client: IdentityEngine, options: BufferOptions, clock_ms: Callable[[], int]
     ) -> None:
         self.process = process()
+        self.handles = weakref.WeakValueDictionary[str, InstanceHandle]()
+        """Handles of the caller, through which the batches of their instances are sent."""
         self._loop = asyncio.new_event_loop()
         self._senders = ThreadPoolExecutor(options.instances_at_once, "identity-engine-sender")
         self._gate = Lock()
@@ -194,7 +204,7 @@ class BufferThread:
         def send_now(
             instance_id: str, observations: Sequence[dict[str, Any]], key: str
         ) -> Observed[BatchProcessed]:
-            handle = client.instance(instance_id)
+            handle = self.handles.get(instance_id) or client.instance(instance_id)
             return handle.process_batch(observations, idempotency_key=key)
 
         async def send(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from functools import partial
 from types import TracebackType
-from typing import Literal, get_args
+from typing import Literal, Protocol, get_args
 
 from identity_engine._agent.appraiser import (
     Appraisal,
@@ -28,6 +28,7 @@ from identity_engine._agent.outcome import outcome_of
 from identity_engine._agent.tool_policy import ToolPolicy
 from identity_engine._buffer.item import time_text
 from identity_engine._buffer.lane import AHEAD_MS_MAX, INTERVAL_MS
+from identity_engine._core.dictionaries import BatchObservationInput
 from identity_engine._core.process import ForkAware, Lock, on_fork
 from identity_engine._core.sync_io import Event, Once, sleep, wait_at_most, within
 from identity_engine._sync.instance import InstanceHandle
@@ -61,6 +62,13 @@ ENDED_RUNS_MAX = 1_000
 KEY_CHARACTERS_MAX = 255
 
 
+class Sender(Protocol):
+    """Part of ``ObservationBuffer`` that an agent uses."""
+
+    def add(self, instance: InstanceHandle, observation: BatchObservationInput, /) -> None:
+        """Adds an observation; with a spool, returns when the observation is durable."""
+
+
 class Agent:
     """An agent whose character is one instance.
 
@@ -79,6 +87,11 @@ class Agent:
         fresh_s: Age up to which a turn begins with the last contract, without a request.
         stale_s: Age up to which the last contract applies while the service is away.
         unavailable: Behavior without a contract, because the service is away.
+        buffer: ``ObservationBuffer`` that sends the observations instead of the agent. With a
+            spool, an observation survives a crash of the process from the moment when ``end``
+            returns. Batches cost fewer requests, but a turn that begins within ``delay_max_s``
+            after another turn may use the contract before that turn. Close the buffer before the
+            program ends.
         on_error: Called with each error that the agent survives: the service is away, or the
             appraiser fails. While the service is away, called only with the first failure until the
             next answer. Must not call the agent.
@@ -99,6 +112,7 @@ class Agent:
         fresh_s: float = 60.0,
         stale_s: float = 600.0,
         unavailable: Unavailable = "open",
+        buffer: Sender | None = None,
         on_error: Callable[[Exception], object] | None = None,
     ) -> None:
         if tools is not None and not isinstance(tools, ToolPolicy):
@@ -118,6 +132,7 @@ class Agent:
         self._fresh_s = fresh_s
         self._stale_s = stale_s
         self._unavailable = unavailable
+        self._buffer = buffer
         self._on_error = on_error
         self._guard = instance.guard()
         self._ends = _Ends()
@@ -139,7 +154,7 @@ class Agent:
         return TurnBlock(partial(self.begin, run_id, turn, input), self)
 
     def flush(self) -> None:
-        """Waits until the observations of all ended turns are sent or given up."""
+        """Waits until the observations of all ended turns are sent, in the buffer, or given up."""
         last = self._ends.last
         if last is not None:
             last.wait()
@@ -231,7 +246,7 @@ class Agent:
             if before is not None:
                 before.wait()
             if appraisal is not None and not self._is_read_only:
-                self._observe(appraisal, key)
+                self._hand_over(appraisal, key)
         except Exception as error:
             self._survive(error)
         finally:
@@ -269,6 +284,17 @@ class Agent:
         except Exception as error:
             self._report(error)
             return self._rules(turn)
+
+    def _hand_over(self, appraisal: Appraisal, key: str) -> None:
+        if self._buffer is None:
+            self._observe(appraisal, key)
+            return
+        try:
+            observation: BatchObservationInput = {**asdict(appraisal), "idempotency_key": key}
+            self._buffer.add(self.instance, observation)
+        except Exception as error:
+            # Errors of the buffer are no outage of the service.
+            self._report(error)
 
     def _observe(self, appraisal: Appraisal, key: str) -> None:
         """Sends an observation. Timestamps are at least a second apart, so quick turns count."""
