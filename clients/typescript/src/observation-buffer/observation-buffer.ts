@@ -237,8 +237,7 @@ export class ObservationBuffer {
   async #send(queue: InstanceQueue, batch: Batch): Promise<void> {
     const { idempotencyKey, observations } = batch;
     const { signal } = this.#aborted;
-    const instance =
-      this.#handles.get(queue.instanceId) ?? this.#client.instance(queue.instanceId);
+    const instance = this.#handles.get(queue.instanceId) ?? this.#client.instance(queue.instanceId);
     let isMoved = false;
     const send = async () => {
       await this.#spool?.move(queue.instanceId, batch);
