@@ -98,7 +98,7 @@ async function ratiosOf(
   for (const scenes of [[first, second] as const, [second, first] as const]) {
     const [busy] = scenes;
     using streams = await openStreams(busy.server.address, busy.followed);
-    // Opening the streams leaves garbage; collect it before the measured runs.
+    // Opening the streams leaves garbage. The warm-up makes Node collect it before the measured runs.
     for (const { server } of scenes) await runOn(wrk, server, warmUpS);
     for (let pair = 0; pair < pairs / 2; pair += 1) {
       ratios.push(await pairOf(wrk, scenes, pair % 2 === 0, seconds));

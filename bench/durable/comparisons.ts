@@ -41,7 +41,8 @@ const COMPARISONS: readonly DurableComparison[] = [
     references: ['pg', 'cas'],
     isWithStateless: true,
   },
-  // On SQLite the service is so fast that observations of 1,000 instances would be throttled.
+  // On SQLite the service is so fast that a load on 1,000 instances would observe an instance twice
+  // within a second, and the second observation would be throttled.
   {
     instanceCount: INSTANCES,
     services: [{ label: 'e', keyedLabel: 'ke', store: 'sqlite' }],

@@ -4,8 +4,8 @@ import { temporaryFolder } from '#bench/processes/temporary-folder';
 import { startCassandra } from '#deploy/local/servers/cassandra-server';
 
 /**
- * Starts Cassandra and measures an aged journal. Separate, because bench/journal.ts uses a running
- * server and must not load code that starts servers.
+ * Starts Cassandra and measures an aged journal. Separate, because bench/journal.ts imports
+ * `journal-appends` but must not load code that starts servers.
  */
 export async function measureJournalAge(
   slots: number,

@@ -26,11 +26,13 @@ export type ScriptedModel = keyof typeof OBEDIENCE;
 export const isScripted = (model: string): model is ScriptedModel =>
   Object.hasOwn(OBEDIENCE, model);
 
-/** Probability to take the action that the user invites to. Otherwise any action. */
+/** Probability of the action that the user invites to. Otherwise, the model takes a random action. */
 const FOLLOWS = 0.6;
 
-/** Words of a message by the contract's expressiveness, and of a model that ignores the contract. */
+/** Number of words in a message, by the contract's expressiveness. */
 const WORDS: Readonly<Record<string, number>> = { minimal: 8, low: 18, medium: 35, high: 60 };
+
+/** Number of words in a message of a model that ignores the contract. */
 const WORDS_IGNORING = 30;
 
 const FILLERS = 'we look at this part of the work and note the next point then perhaps'.split(' ');
@@ -55,7 +57,8 @@ export function decisionOf(
   const { steps, invited } = invitationOf(request);
   const wanted = random.unit() < FOLLOWS ? invited : undefined;
   const any = random.pick(steps);
-  // The draw takes place in any case, so that the models differ in nothing else.
+  // Every model draws this number, also if its probability is 0 or 1. So all models use the same
+  // random sequence.
   const isObedient = random.unit() < OBEDIENCE[model];
   const avoided = isObedient ? avoidedIn(prompt) : new Set<string>();
   const free = steps.filter(({ action }) => !avoided.has(action));

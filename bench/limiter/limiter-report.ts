@@ -22,7 +22,7 @@ const NOTE =
   'One limiter process serves all accounts, with Cassandra and NATS. Two caller processes request ' +
   'decisions for 1,000 accounts in turn. A decision is the answer to an `Admit` message: whether a ' +
   'call may start. Like edges, callers of (l) also send a `Settle` message after the call, and do ' +
-  'not wait for its answer. All sides write the messages of one event-loop turn together. Redis ' +
+  'not wait for its answer. All programs send the messages of one event-loop turn in one write. Redis ' +
   'syncs its append-only file every second. The limiter admits a call only if Cassandra already ' +
   'stores the allowance for the call. "64 in flight" means 64 decisions at the same time. In the ' +
   "open model, latency begins at the due time and includes the caller's timer (1 ms).";

@@ -6,7 +6,7 @@ import { runbookEntries } from '#deploy/console/runbook-entries';
 /** Source folder of the console's pages. */
 const SOURCES = 'services/programs/console/pages';
 
-/** Minimum browser versions, from 2024: they support `light-dark()` and `toSorted`. */
+/** Minimum browser versions: the first with `light-dark()` and `toSorted`. */
 const BROWSERS = ['chrome123', 'firefox120', 'safari17.5'];
 
 /** A page with its own script and style. */

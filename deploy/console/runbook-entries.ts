@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs';
 type Parts = readonly (readonly [title: string, text: string])[];
 
 /**
- * Runbook entries by name, as plain text, which the cluster page shows without network or checkout.
+ * Runbook entries by name, as plain text. The build embeds the entries in the cluster page, so the
+ * page needs no network and no checkout.
  */
 export function runbookEntries(file = 'docs/runbook.md'): Readonly<Record<string, Parts>> {
   const text = readFileSync(file, 'utf8');

@@ -1,9 +1,9 @@
 /*
- * The nth call of a run: kind, instance and content. Pure and without imports: k6 evaluates this
- * file for every request, Node in tests.
+ * The nth call of a run: kind, instance and content. Pure functions without imports. k6 calls them
+ * for every request, and the tests call them in Node.
  */
 
-/** Calls of the mix with their percentages. Source: operations "Load tests". */
+/** Calls of the mix with their percentages. Source: loadtest/README.md, "Mix". */
 export const MIX = {
   process: { of100: 70, method: 'POST', route: '/v1/instances/:id/process' },
   batch: { of100: 10, method: 'POST', route: '/v1/instances/:id/process/batch' },
@@ -19,10 +19,16 @@ export type Kind = keyof typeof MIX;
 /** Observations per batch. */
 export const BATCH = 20;
 
-/** Seconds between two timestamps of an instance. */
+/**
+ * Seconds between two calls that observe the same instance. Observations of a batch are one second
+ * apart.
+ */
 export const STEP_S = 60;
 
-/** Age of the first observation in seconds: more steps than a run takes. */
+/**
+ * Age of the first observation in seconds. Longer than the observed time of a run, so that no
+ * timestamp lies in the future.
+ */
 export const PAST_S = 200 * 86_400;
 
 /** Rows per page of history and list. */

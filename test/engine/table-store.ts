@@ -19,7 +19,7 @@ export class TableStore implements InstanceStore {
     const all = this.#writesOf(checkpoint);
     for (const write of all.slice(0, writes)) write();
     const unanswered = all.at(writes);
-    // Later writes were never sent.
+    // Writes after the late write are never sent.
     if (unanswered !== undefined) this.#late.push(unanswered);
     return unanswered === undefined;
   }

@@ -43,7 +43,7 @@ export function reportText(result: PowerLossResult, seconds: number): string {
     `| Duration | ${Math.round(seconds / 60)} min |`,
     '',
     findings.length === 0
-      ? '**No findings.** The file contains each acknowledged call once, with the state in its answer. A replay of each history\ngives the stored state. No account exceeds its plan.'
+      ? '**No findings.** The file contains each acknowledged change exactly once, with the state in its answer. A replay of each\nhistory gives the stored state. No account exceeds its plan.'
       : `**Findings: ${findings.length}**, listed below.`,
     '',
     '## Power loss',
@@ -60,9 +60,13 @@ export function reportText(result: PowerLossResult, seconds: number): string {
     '',
     '## kill -9',
     '',
-    'The test checks a copy of the file after each kill, and the file at the end. While the process is down or starts, the',
-    'service acknowledges no call. After an account has used its quota, the service refuses observations. Many acknowledged',
-    'calls have no observation, such as reads. A batch has several. A delete removes all observations of its instance.',
+    'The test checks a copy of the file after each kill, and the file at the end. The numbers of a row differ for these',
+    'reasons:',
+    '',
+    '- **Calls and acknowledged calls.** While the process is down or starts, the service acknowledges no call. After an',
+    '  account has used its quota, the service refuses observations.',
+    '- **Acknowledged calls and observations.** A read has no observation, and a batch has several observations. A delete',
+    '  removes all observations of its instance.',
     '',
     '| Kills (during a start) | Calls | Acknowledged calls | Observations at the end | Heads recomputed from history | Findings |',
     '|---:|---:|---:|---:|---:|---:|',

@@ -33,7 +33,7 @@ const observe = (id: string, second: number) =>
   caller.send('POST', `/instances/${id}/process`, { json: observationAt(second) });
 
 /**
- * Instances created while one of three engines is new. The probability that the new engine creates
+ * Number of instances to create while one of three engines is new. The probability that the new engine creates
  * none of 32 instances is (2/3)^32, about 2 in a million.
  */
 const MIXED_INSTANCES = 32;
@@ -115,7 +115,7 @@ upgrading(
 );
 
 upgrading(
-  'new instances get model 1.1 after every engine has restarted without an old engine',
+  'new instances get model 1.1 after every engine has restarted while no old engine runs',
   async () => {
     const { processes } = cluster;
     for (const name of processes.named('engine')) await processes.replace(name, PRESENT);

@@ -42,7 +42,7 @@ export function installedKubernetesSchemas(print: Print): Promise<string> {
   });
 }
 
-/** Removes each `$id`, an address without a server, and makes references relative. */
+/** Removes each `$id`, because no server has its address, and makes references relative. */
 async function rewriteSchemas(from: string, to: string): Promise<void> {
   await mkdir(to);
   for (const file of await readdir(from)) {

@@ -3,7 +3,7 @@ import { allowedOf, errorRatio } from '#deploy/observe/slo-rules';
 
 const COUNT = 'http_server_request_duration_seconds_count';
 
-/** Dashboard for callers: rates, errors, durations, and burn rates of error budgets. */
+/** Dashboard of the service as callers see it: rates, errors, durations, and burn rates of error budgets. */
 export const SERVICE: Dashboard = {
   id: 'service',
   title: 'Service',

@@ -60,7 +60,10 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
   readonly #listening: Disposable;
   /** Records the uses of keys. All incarnations share this object. */
   readonly #keyUses: KeyUses;
-  /** Grants without records. Set by `join`. All incarnations share this object. */
+  /**
+   * Admits reads while no record can be written. `join` sets this field if there is a `dirtyFlag`.
+   * All incarnations share this object.
+   */
   #unrecorded: UnrecordedReads | undefined;
 
   constructor(config: LimiterNodeConfig, ports: LimiterNodePorts) {
@@ -139,7 +142,10 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
     await endUnrecorded(this.#unrecorded, dirtyFlag, clock);
   }
 
-  /** Makes a changed account's meter, if in memory here, read the account again. */
+  /**
+   * Makes the meter of a changed account read the account again. Does nothing if the meter is not in
+   * memory here.
+   */
   async #heard(accountId: string): Promise<void> {
     const changed = this.#node.current?.served.actors.accountChanged(accountId);
     // A meter that refuses is being deactivated. Its next activation reads the account.
@@ -190,15 +196,15 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
   }
 }
 
-/** Ports for a limiter, for all storage back ends. */
+/** Ports of a limiter that every storage back end provides. */
 type LimiterPorts = ProcessPorts & {
   readonly accounts: AccountStore;
   readonly meters: MeterStore & MonthStore;
   readonly audit: AuditTrail;
   readonly keyUses: KeyUseStore;
   /**
-   * Stored flag for possible grants without records, if a single process uses the data. Undefined:
-   * the limiter makes no such grants.
+   * Durable flag: reads may have been admitted without a record (decision 277). Only if a single
+   * process uses the data. Undefined: the limiter admits no read without a record.
    */
   readonly dirtyFlag?: DirtyFlag | undefined;
   /** Sells plans; undefined: this service sells no plans. */

@@ -63,8 +63,7 @@ async function overviewBy(reporter: ClusterReporter): Promise<OpenOverview> {
 const NOT_BUILT = 'The page of the cluster is not built: run `npm run build:console`.\n';
 
 /**
- * Safety headers of the page. Without the headers for HTTPS, because the admin port does not use
- * TLS.
+ * Safety headers of the page, without the header for HTTPS, because the admin port does not use TLS.
  */
 const HEADERS = safetyHeaders(false);
 

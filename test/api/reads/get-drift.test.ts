@@ -82,7 +82,7 @@ paging.before(async () => {
   }
 });
 
-paging('shows the newest 1,000 events and the total without limit and offset', async () => {
+paging('without limit and offset, shows the newest 1,000 events and the total', async () => {
   assert.ok(total > 1_000, `${total} events`);
   const { data, pagination } = (await drift(caller, id)).body;
   assert.is(data.length, 1_000);

@@ -33,7 +33,7 @@ const PAGE_SLOTS = 32;
 
 const open = async () => cassandraJournalStore((await keyspaceOf()).session, PAGE_SLOTS);
 
-/** Timeout of an append in milliseconds. Source: journals.ts. */
+/** Timeout of an append in milliseconds. Source: `STATEMENT_MS_MAX` of `session.ts`. */
 const APPEND_MS_MAX = 2_000;
 /** Extra milliseconds for a busy machine. */
 const SCHEDULING_MS_MAX = 1_500;
@@ -70,7 +70,7 @@ partition('has no head without an entry, even with slots', async () => {
 });
 
 partition(
-  'is ended by the next sealer if the first sealer died before it decided the end',
+  'is ended by the next sealer if the first sealer crashed before it stored the end',
   async () => {
     const { session } = await keyspaceOf();
     const { store, incarnation } = await begun(open);
@@ -92,7 +92,7 @@ partition(
 
 const lost = suite('a journal with lost answers');
 
-lost('reports an unknown outcome in time, because the write may have happened', async () => {
+lost('reports an unknown outcome within the timeout, although the write was applied', async () => {
   const { store, incarnation } = await begun(open);
   await using link = await openFaultyLink(address);
   await using session = await sessionIn(link.address, (await keyspaceOf()).name);

@@ -5,8 +5,8 @@ export type SchemaVersion = {
   readonly version: number;
   readonly statements: readonly string[];
   /**
-   * Programs that know the versions up to this version can use the tables. Absent: only programs
-   * that know `version`.
+   * Oldest program that can use the tables, given as the newest version that this program knows.
+   * Absent: only programs that know `version` can use the tables.
    */
   readonly programsFrom?: number;
 };
@@ -14,10 +14,10 @@ export type SchemaVersion = {
 const VERSION_LINE = /^-- version (\d+)(?:, for programs from (\d+))?$/;
 
 /**
- * Parses the schema versions in a text of CQL or SQL. A line `-- version N` begins a version. The
- * line ends with `, for programs from K` if programs that know fewer versions can use the tables.
- * Versions count up from 1, and every statement ends with a semicolon at the end of a line. Throws
- * an Error for other texts.
+ * Parses the schema versions in a text of CQL or SQL. A line `-- version N` begins a version. With
+ * the ending `, for programs from K`, older programs that know the versions up to K can also use the
+ * tables. Versions count up from 1, and every statement ends with a semicolon at the end of a line.
+ * Throws an Error for other texts.
  */
 export function versionsIn(text: string): SchemaVersion[] {
   const versions: (SchemaVersion & { readonly statements: string[] })[] = [];
