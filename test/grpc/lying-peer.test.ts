@@ -123,6 +123,7 @@ lying('a call that no edge sends to a limiter is refused', () => {
     ...{ keyDigest: '', writes: true, cycles: 1, describesCaller: false, address: '' },
     ofMember: false,
     scope: '',
+    ...{ requests: 0, partial: false },
   };
   const settle = { $case: 'settle', value: { cyclesUsed: 1 } } as const;
   const refuses = (change: Partial<LimiterRequest>) => {
@@ -132,7 +133,7 @@ lying('a call that no edge sends to a limiter is refused', () => {
   for (const callId of [2 ** 52, -1, 0.5, Number.NaN]) refuses({ callId });
   for (const callTag of [2 ** 52, -1, 0.5, Number.NaN]) refuses({ callTag });
   refuses({ accountId: '' });
-  refuses({ call: { $case: 'settle', value: { cyclesUsed: 101 } } });
+  refuses({ call: { $case: 'settle', value: { cyclesUsed: 1_001 } } });
   for (const body of ['', '{', 'x'.repeat(512 * 1_024 + 1)]) {
     refuses({ call: { $case: 'account', value: { name: 'audit.page', body } } });
   }
@@ -145,6 +146,8 @@ lying('a call that no edge sends to a limiter is refused', () => {
     { client: 'curl\u001b[2J' },
     { client: 'é' },
     { scope: 'everything' },
+    { cycles: 1_001 },
+    { requests: 11 },
   ]) {
     refuses({ call: { $case: 'admit', value: { ...known, ...wrong } } });
   }
@@ -195,6 +198,7 @@ lying('an answer that no engine or limiter gives is refused, with unknown outcom
     () => admits({ allowance: undefined }),
     () => admits({ verdict: 3 }),
     () => admits({ verdict: 6, caller: described }),
+    () => admits({ cycles: 1_001 }),
     () => admits({ caller: { ...described, plan: '' } }),
     () => admits({ caller: { ...described, keyId: '' } }),
     () => admits({ caller: { ...described, keyExpiresAtMs: 0.5 } }),

@@ -105,8 +105,14 @@ export const CLIENT_LENGTH_MAX = 120;
 /** Maximum call id and tag, below 2^52. Source: engine-messages, limiter-messages. */
 export const CALL_ID_MAX = 2 ** 52 - 1;
 
-/** Maximum number of cycles per call. */
+/** Maximum number of cycles that a call to an engine advances: the largest batch. */
 export const CYCLES_MAX = 100;
+
+/** Maximum number of cycles that a limiter admits at once: a call for many instances. */
+export const ADMITTED_CYCLES_MAX = 1_000;
+
+/** Maximum number of requests that a call counts as: one for each 100 observations. */
+export const ADMITTED_REQUESTS_MAX = 10;
 
 /** Upper bound for the fixed-size fields, tags and ids of one message, in bytes, rounded up. */
 export const MESSAGE_BYTES = 4_096;

@@ -3,9 +3,10 @@ import {
   ACCOUNT_CALL_MS_MAX,
   ACCOUNT_QUESTION_LENGTH_MAX,
   ADDRESS_LENGTH_MAX,
+  ADMITTED_CYCLES_MAX,
+  ADMITTED_REQUESTS_MAX,
   CALL_ID_MAX,
   CLIENT_LENGTH_MAX,
-  CYCLES_MAX,
   LIMITER_TIMEOUT_MS,
   MESSAGE_BYTES,
   TOKEN_LENGTH_MAX,
@@ -13,6 +14,7 @@ import {
 import { brokenMessage, trustInteger, trustText, unknownCall } from '#grpc/frame';
 import type { FrameProtocol } from '#grpc/frame-protocol';
 import {
+  type Admit,
   LimiterReply,
   LimiterRequest,
   LimiterService,
@@ -98,11 +100,11 @@ function jsonBytes(data: unknown): number {
 }
 
 function answerToWire(answer: LimiterAnswer): WireAnswer {
-  const { verdict, allowance, caller, body, reservation } = answer;
+  const { verdict, allowance, caller, body, reservation, cycles } = answer;
   const described = caller === undefined ? undefined : callerToWire(caller);
   const text = body === undefined ? undefined : JSON.stringify(body);
   const wire = VERDICT_TO_WIRE[verdict];
-  return { verdict: wire, allowance, caller: described, body: text, reservation };
+  return { verdict: wire, allowance, caller: described, body: text, reservation, cycles };
 }
 
 function callerToWire(caller: CallerDescription): WireCaller {
@@ -115,12 +117,13 @@ function callToWire(call: LimiterCall): NonNullable<LimiterRequest['call']> {
     case 'admit': {
       const { keyDigest, scope, cycles, isCallerDescribed: describesCaller = false } = call;
       const { address = '', client, isOfMember: ofMember = false } = call;
+      const { requests = 0, isPartial: partial = false } = call;
       // Scopes other than these two are sent by name. An older limiter ignores the name and checks
       // for the strongest scope that it supports.
       const isPlain = scope === 'read' || scope === 'full';
       const need = { writes: scope !== 'read' && scope !== 'any', scope: isPlain ? '' : scope };
-      const value = { keyDigest, ...need, cycles, describesCaller, address, client, ofMember };
-      return { $case: 'admit', value };
+      const rest = { describesCaller, address, client, ofMember, requests, partial };
+      return { $case: 'admit', value: { keyDigest, ...need, cycles, ...rest } };
     }
     case 'settle': {
       const { cyclesUsed, reservation } = call;
@@ -147,14 +150,15 @@ function callOf({ accountId, callId, callTag, call }: LimiterRequest): LimiterCa
         callId,
         callTag,
         scope: neededFrom(call.value),
-        cycles: trustInteger(call.value.cycles, 0, CYCLES_MAX, 'cycles'),
+        cycles: trustInteger(call.value.cycles, 0, ADMITTED_CYCLES_MAX, 'cycles'),
         isCallerDescribed: call.value.describesCaller,
         address: addressOf(call.value.address),
         client: clientOf(call.value.client),
         isOfMember: call.value.ofMember || undefined,
+        ...severalOf(call.value),
       };
     case 'settle': {
-      const cyclesUsed = trustInteger(call.value.cyclesUsed, 0, CYCLES_MAX, 'cycles used');
+      const cyclesUsed = trustInteger(call.value.cyclesUsed, 0, ADMITTED_CYCLES_MAX, 'cycles used');
       const reservation = reservationOf(call.value.reservation);
       return { kind: 'settle', accountId, callId, callTag, cyclesUsed, ...reservation };
     }
@@ -164,6 +168,13 @@ function callOf({ accountId, callId, callTag, call }: LimiterRequest): LimiterCa
       return { kind: 'account', accountId, callId, callTag, name, body };
     }
   }
+}
+
+/** Fields of a call that counts as several requests, or that allows fewer cycles. */
+function severalOf({ requests, partial }: Pick<Admit, 'requests' | 'partial'>) {
+  if (requests === 0 && !partial) return undefined;
+  trustInteger(requests, 0, ADMITTED_REQUESTS_MAX, 'requests');
+  return { requests: requests || undefined, isPartial: partial || undefined };
 }
 
 function addressOf(address: string): string | undefined {
@@ -188,10 +199,16 @@ function answerFromWire(answer: WireAnswer): LimiterAnswer {
   }
   if ((allowance === undefined) !== (verdict === 'unknown_key')) throw brokenMessage('allowance');
   if (allowance !== undefined) trustAllowance(allowance);
-  const reservation = reservationOf(answer.reservation);
-  if (caller === undefined) return { verdict, allowance, ...reservation };
+  const reserved = { ...reservationOf(answer.reservation), ...cyclesOf(answer.cycles) };
+  if (caller === undefined) return { verdict, allowance, ...reserved };
   if (verdict !== 'admitted') throw brokenMessage('caller');
-  return { verdict, allowance, caller: callerFromWire(caller), ...reservation };
+  return { verdict, allowance, caller: callerFromWire(caller), ...reserved };
+}
+
+function cyclesOf(cycles: number | undefined): { readonly cycles?: number } {
+  return cycles === undefined
+    ? {}
+    : { cycles: trustInteger(cycles, 0, ADMITTED_CYCLES_MAX, 'cycles') };
 }
 
 function reservationOf(reservation: number | undefined): { readonly reservation?: number } {

@@ -30,8 +30,15 @@ export type AdmitCall = Traced &
     readonly isOfMember?: true | undefined;
     /** Scope that the call needs. Source: decision 310. */
     readonly scope: 'read' | 'full' | 'audit' | 'billing' | 'any';
-    /** Cycles to reserve. One request is always counted. */
+    /** Cycles to reserve. */
     readonly cycles: number;
+    /**
+     * Whether the limiter may reserve fewer cycles if the quota has not enough left. The answer then
+     * has the number. The call is refused only if no cycle is left.
+     */
+    readonly isPartial?: true | undefined;
+    /** Number of requests that the call counts as. Default: 1. */
+    readonly requests?: number | undefined;
     /** Whether the answer describes the caller if the call is admitted. */
     readonly isCallerDescribed?: boolean;
     /** The caller's address as received by the edge. An edge of release 1.0 omits the address. */
@@ -138,6 +145,8 @@ export type LimiterAnswer = {
    * Reservation number of an admitted call with cycles. Limiters of release 1.0 omit the number.
    */
   readonly reservation?: number | undefined;
+  /** Number of reserved cycles. Only in the answer to an admitted call with `isPartial`. */
+  readonly cycles?: number | undefined;
 };
 
 /**

@@ -28,9 +28,9 @@ const open = suite('a window');
 open('lasts for 60 s from its first request', () => {
   const minute = new Minute();
   minute.open(at(0));
-  minute.count(at(0));
+  minute.count(1, at(0));
   minute.open(at(59_999));
-  minute.count(at(59_999));
+  minute.count(1, at(59_999));
   assert.equal([minute.isOpen(at(59_999)), minute.requests(at(59_999))], [true, 2]);
   assert.is(minute.endsAtWallMs(at(30_000.4)), START_MS + 60_000);
   assert.is(minute.resetAtS(at(30_000)), resetS(60_000));
@@ -41,7 +41,7 @@ open('lasts for 60 s from its first request', () => {
 open('after another window starts at zero, with watermark 0', () => {
   const minute = new Minute();
   minute.open(at(0));
-  minute.count(at(0));
+  minute.count(1, at(0));
   minute.watermark.set(18, 1);
   minute.open(at(60_000));
   assert.equal([minute.requests(at(60_000)), minute.watermark.value], [0, 0]);
@@ -58,7 +58,7 @@ open('is never shorter than 60 s, rounded up to milliseconds', () => {
 open('counts its requests as use of its watermark', () => {
   const minute = new Minute();
   minute.open(at(0));
-  for (let request = 0; request < 20; request += 1) minute.count(at(0));
+  for (let request = 0; request < 20; request += 1) minute.count(1, at(0));
   assert.is(minute.watermark.raisedFor(21, 1, 1_000, at(0).monotonicMs), 55);
 });
 

@@ -172,8 +172,9 @@ export class Meter {
     this.#bringUpTo(turn);
     this.#month.assertBegun();
     if (call.cycles > 0) this.#month.assertRoomFor(call);
-    const missing = this.#month.missingFor(call, call.cycles);
-    const verdict = this.#verdictOn(call, key, missing, turn);
+    const cycles = this.#cyclesFor(call);
+    const missing = this.#month.missingFor(call, cycles);
+    const verdict = this.#verdictOn(call, key, cycles, turn);
     let reservation: number | undefined;
     if (verdict !== 'rate_limited') {
       this.#minute.open(turn, this.#forgotten(turn));
@@ -184,15 +185,27 @@ export class Meter {
       } else {
         // A shared reservation may depend on a record that is not yet durable.
         const isOfCycles = isAdmitted && call.cycles > 0;
-        turn.dependOn(this.#cover(isAdmitted ? missing : 0, isOfCycles, turn));
-        this.#minute.count(turn);
+        turn.dependOn(this.#cover(requestsOf(call), isAdmitted ? missing : 0, isOfCycles, turn));
+        this.#minute.count(requestsOf(call), turn);
       }
-      if (isAdmitted)
-        reservation = this.#month.reserve(call, call.cycles, missing, key.digest, turn);
+      if (isAdmitted) reservation = this.#month.reserve(call, cycles, missing, key.digest, turn);
       this.#isRecorded = false;
     }
-    const allowance = this.#allowance(turn);
-    return reservation === undefined ? { verdict, allowance } : { verdict, allowance, reservation };
+    const answer = { verdict, allowance: this.#allowance(turn) };
+    if (reservation === undefined) return answer;
+    return call.isPartial === true
+      ? { ...answer, reservation, cycles }
+      : { ...answer, reservation };
+  }
+
+  /**
+   * Cycles to reserve for a call: all, or with `isPartial` at most the cycles that are left. A
+   * repeated call gets the cycles of its first attempt.
+   */
+  #cyclesFor(call: AdmitCall): number {
+    if (call.isPartial !== true) return call.cycles;
+    const held = this.#month.heldFor(call);
+    return held > 0 ? held : Math.min(call.cycles, this.#cyclesRemaining());
   }
 
   /** Upper bound for requests that an earlier process granted without records in the window. */
@@ -203,12 +216,15 @@ export class Meter {
   // Order of checks: the minute is first and counts each call that passes, so refusals are also
   // limited by the plan's request rate. Next are checks that only the account's owner can fix. The
   // month is last, because only calls that pass all other checks need cycles.
-  #verdictOn(call: AdmitCall, key: HeldKey, missing: number, now: Instant): Verdict {
-    if (this.#minute.requests(now) >= this.account.limits.requestsPerMinute) return 'rate_limited';
+  #verdictOn(call: AdmitCall, key: HeldKey, cycles: number, now: Instant): Verdict {
+    const requests = this.#minute.requests(now) + requestsOf(call);
+    if (requests > this.account.limits.requestsPerMinute) return 'rate_limited';
     if (!mayComeFrom(key, call.address)) return 'address_not_allowed';
     if (!isScopeEnough(key.scope, call.scope)) return 'read_only_key';
     if (this.account.isSuspended) return 'account_suspended';
-    return missing > this.#cyclesRemaining() ? 'quota_exceeded' : 'admitted';
+    const isEmpty = cycles === 0 && call.cycles > 0;
+    const isBeyond = this.#month.missingFor(call, cycles) > this.#cyclesRemaining();
+    return isEmpty || isBeyond ? 'quota_exceeded' : 'admitted';
   }
 
   #settle(call: SettleCall, turn: Turn<MeterRecord>): LimiterAnswer {
@@ -221,20 +237,20 @@ export class Meter {
   }
 
   /**
-   * Pre-allocates one request and `cycles` cycles. If one of the watermarks is low, raises both.
+   * Pre-allocates `count` requests and `cycles` cycles. If one of the watermarks is low, raises both.
    * Returns the log offset on which this grant depends. With `isOfCycles`, the offset also covers
    * all cycles reserved so far.
    */
-  #cover(cycles: number, isOfCycles: boolean, turn: Turn<MeterRecord>): number {
+  #cover(count: number, cycles: number, isOfCycles: boolean, turn: Turn<MeterRecord>): number {
     const { requestsPerMinute, cyclesPerMonth } = this.account.limits;
     const nowMs = turn.monotonicMs;
     const window = this.#minute.watermark;
     const month = this.#month.watermark;
-    const requests = this.#minute.requests(turn) + 1;
+    const requests = this.#minute.requests(turn) + count;
     const used = this.#month.used + this.#month.reserved + cycles;
     const isMonthLow = cycles > 0 && month.isLow(used, cycles, cyclesPerMonth, nowMs);
-    if (isMonthLow || window.isLow(requests, 1, requestsPerMinute, nowMs)) {
-      const windowWatermark = window.raisedFor(requests, 1, requestsPerMinute, nowMs);
+    if (isMonthLow || window.isLow(requests, count, requestsPerMinute, nowMs)) {
+      const windowWatermark = window.raisedFor(requests, count, requestsPerMinute, nowMs);
       const monthWatermark =
         cycles > 0 ? month.raisedFor(used, cycles, cyclesPerMonth, nowMs) : month.value;
       turn.commit(this.#record(monthWatermark, windowWatermark, turn));
@@ -316,6 +332,11 @@ export class Meter {
   }
 }
 
+/** Number of requests that a call counts as. */
+function requestsOf({ requests = 1 }: AdmitCall): number {
+  return requests;
+}
+
 /** The fields of a record that describe the window. */
 type RecordedWindow = Pick<MeterRecord, 'windowEndsAtMs' | 'windowWatermark' | 'unrecorded'>;
 
@@ -378,10 +399,10 @@ export class Minute {
     return isAllOfIt && this.#unrecorded > 0 ? { ...window, unrecorded: this.#unrecorded } : window;
   }
 
-  /** Counts a request in the open window. */
-  count(now: Instant): void {
-    this.#requests += 1;
-    this.watermark.noteUse(1, now.monotonicMs);
+  /** Counts requests in the open window. */
+  count(requests: number, now: Instant): void {
+    this.#requests += requests;
+    this.watermark.noteUse(requests, now.monotonicMs);
   }
 
   /** Counted requests in the open window that may lack a record. */

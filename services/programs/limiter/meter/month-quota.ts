@@ -212,9 +212,13 @@ export class Month {
    * reservation, because at most one of these calls commits.
    */
   missingFor(call: CallName, cycles: number): number {
+    return Math.max(0, cycles - this.heldFor(call));
+  }
+
+  /** Cycles in the present month's open reservation of a call; 0 without a reservation. */
+  heldFor(call: CallName): number {
     const open = this.#reservations.find(call);
-    const held = open?.monthEndsAtMs === this.endsAtMs ? open.cycles : 0;
-    return Math.max(0, cycles - held);
+    return open?.monthEndsAtMs === this.endsAtMs ? open.cycles : 0;
   }
 
   /**

@@ -113,6 +113,10 @@ export interface Admit {
    * sets `writes`, so that a limiter of release 1.0 admits no read-only key.
    */
   scope: string;
+  /** Since 1.1: number of requests that the call counts as. 0 means 1. */
+  requests: number;
+  /** Since 1.1: whether fewer cycles than requested may be reserved. */
+  partial: boolean;
 }
 
 export interface Settle {
@@ -152,7 +156,11 @@ export interface LimiterAnswer {
     | string
     | undefined;
   /** Since 1.1: reservation number of an admitted call with cycles. */
-  reservation?: number | undefined;
+  reservation?:
+    | number
+    | undefined;
+  /** Since 1.1: number of reserved cycles, in the answer to an admitted call that allows fewer cycles. */
+  cycles?: number | undefined;
 }
 
 /** Plan of the caller's account, and key of the call. */
@@ -420,6 +428,8 @@ function createBaseAdmit(): Admit {
     client: undefined,
     ofMember: false,
     scope: "",
+    requests: 0,
+    partial: false,
   };
 }
 
@@ -448,6 +458,12 @@ export const Admit: MessageFns<Admit> = {
     }
     if (message.scope !== "") {
       writer.uint32(66).string(message.scope);
+    }
+    if (message.requests !== 0) {
+      writer.uint32(72).uint32(message.requests);
+    }
+    if (message.partial !== false) {
+      writer.uint32(80).bool(message.partial);
     }
     return writer;
   },
@@ -527,6 +543,22 @@ export const Admit: MessageFns<Admit> = {
             }
 
             message.scope = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.requests = reader.uint32();
+            continue;
+          }
+          case 10: {
+            if (tag !== 80) {
+              break;
+            }
+
+            message.partial = reader.bool();
             continue;
           }
         }
@@ -727,7 +759,14 @@ export const LimiterReply: MessageFns<LimiterReply> = {
 };
 
 function createBaseLimiterAnswer(): LimiterAnswer {
-  return { verdict: 0, allowance: undefined, caller: undefined, body: undefined, reservation: undefined };
+  return {
+    verdict: 0,
+    allowance: undefined,
+    caller: undefined,
+    body: undefined,
+    reservation: undefined,
+    cycles: undefined,
+  };
 }
 
 export const LimiterAnswer: MessageFns<LimiterAnswer> = {
@@ -746,6 +785,9 @@ export const LimiterAnswer: MessageFns<LimiterAnswer> = {
     }
     if (message.reservation !== undefined) {
       writer.uint32(41).double(message.reservation);
+    }
+    if (message.cycles !== undefined) {
+      writer.uint32(48).uint32(message.cycles);
     }
     return writer;
   },
@@ -801,6 +843,14 @@ export const LimiterAnswer: MessageFns<LimiterAnswer> = {
             }
 
             message.reservation = reader.double();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.cycles = reader.uint32();
             continue;
           }
         }

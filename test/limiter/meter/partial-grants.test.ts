@@ -1,0 +1,58 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { admission, custom, meterUnderTest } from '#test/limiter/limiter-fixture';
+
+/** A meter, and a function that admits a call for many instances. */
+function meterOf(requestsPerMinute: number, cyclesPerMonth: number) {
+  const scene = meterUnderTest(custom(requestsPerMinute, cyclesPerMonth));
+  const admitMany = (callId: number, cycles: number, requests: number) =>
+    scene.meter.answer({ ...admission(callId, cycles), isPartial: true, requests }, scene.turn());
+  return { ...scene, admitMany };
+}
+
+const partial = suite('a call that allows fewer cycles');
+
+partial('gets the cycles that are left, and then is refused', () => {
+  const { admitMany, settle } = meterOf(100, 1_000);
+  const [first, second, third] = [1, 2, 3].map((id) => admitMany(id, 600, 6));
+  assert.equal(
+    [first, second, third].map((answer) => [answer?.verdict, answer?.cycles]),
+    [
+      ['admitted', 600],
+      ['admitted', 400],
+      ['quota_exceeded', undefined],
+    ],
+  );
+  assert.is(settle(1, 600).allowance?.cyclesRemaining, 0);
+  assert.is(settle(2, 150).allowance?.cyclesRemaining, 250);
+});
+
+// A retried message would reserve the cycles that the first attempt left.
+partial('gets the same cycles if its message is repeated', () => {
+  const { admit, admitMany, settle } = meterOf(100, 1_000);
+  admit(1, 700);
+  assert.is(admitMany(2, 600, 6).cycles, 300);
+  settle(1, 0);
+  const again = admitMany(2, 600, 6);
+  assert.equal([again.cycles, again.allowance?.cyclesRemaining], [300, 700]);
+});
+
+partial('needs no cycle if it requests none', () => {
+  const { admitMany } = meterOf(100, 1);
+  assert.is(admitMany(1, 1, 1).verdict, 'admitted');
+  const { verdict, reservation } = admitMany(2, 0, 1);
+  assert.equal([verdict, reservation], ['admitted', undefined]);
+});
+
+const several = suite('a call that counts as several requests');
+
+several('is counted whole or not at all', () => {
+  const { admit, admitMany } = meterOf(10, 10_000);
+  assert.is(admitMany(1, 700, 7).allowance?.requestsRemaining, 3);
+  const refused = admitMany(2, 400, 4);
+  assert.equal([refused.verdict, refused.allowance?.requestsRemaining], ['rate_limited', 3]);
+  assert.is(admit(3).allowance?.requestsRemaining, 2);
+  assert.is(admitMany(4, 200, 2).allowance?.requestsRemaining, 0);
+});
+
+for (const each of [partial, several]) each.run();
