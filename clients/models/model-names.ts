@@ -12,6 +12,7 @@ export const ANSWER_NAMES: Readonly<Record<string, string>> = {
   resetInstance: 'ResetDone',
   processBatch: 'BatchResult',
   simulateObservations: 'States',
+  processFleet: 'ProcessedFleet',
   createCheckout: 'BillingPage',
   openPortal: 'BillingPage',
 };
@@ -52,7 +53,9 @@ export const NESTED_NAMES: Readonly<Record<string, string>> = {
   'Deviation.modes[]': 'ModeDeviation',
   'Deviation.sustained': 'SustainedShift',
   'Error.details': 'ErrorDetails',
+  'FleetResult.refusal': 'FleetRefusal',
   'PersonaDetail.stress_recovery': 'StressRecovery',
+  'ProcessedFleet.summary': 'FleetSummary',
   'Questionnaire.questions[]': 'Question',
   'Questionnaire.scale': 'AnswerScale',
   'Submission.answers[]': 'TestAnswer',
@@ -62,7 +65,7 @@ export const NESTED_NAMES: Readonly<Record<string, string>> = {
   'TestResult.scores': 'ModeScores',
 };
 
-/** Names of enumerations, by their first value. */
+/** Names of enumerations, by their first value, or by first and last value (`first…last`). */
 export const ENUMERATION_NAMES: Readonly<Record<string, string>> = {
   D0: 'DriftLevel',
   D1: 'DriftEventLevel',
@@ -70,6 +73,7 @@ export const ENUMERATION_NAMES: Readonly<Record<string, string>> = {
   PERCEPTION: 'ModeTarget',
   Perception: 'ModeName',
   applied: 'ItemStatus',
+  'applied…not_attempted': 'FleetStatus',
   asc: 'SortOrder',
   avoidant: 'Risk',
   begun: 'AuditOutcome',
@@ -84,6 +88,7 @@ export const ENUMERATION_NAMES: Readonly<Record<string, string>> = {
   low: 'CommitmentThreshold',
   malformed_json: 'ErrorReason',
   minimal: 'Expressiveness',
+  never: 'RetryAdvice',
   none: 'RecoveryPath',
   ok: 'QualityVerdict',
   perception: 'ModeKey',

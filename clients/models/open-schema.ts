@@ -142,7 +142,8 @@ export class ModelBook {
    * variant has the prefix `Open`.
    */
   #enumeration(values: readonly string[], side: Side): Schema {
-    const name = ENUMERATION_NAMES[values[0] ?? ''];
+    const [first = ''] = values;
+    const name = ENUMERATION_NAMES[`${first}…${values.at(-1)}`] ?? ENUMERATION_NAMES[first];
     assert.ok(name, `an enumeration without a name begins with ${values[0]}`);
     if (side === 'request') {
       this.#keep(name, { type: 'string', enum: values });

@@ -4,6 +4,7 @@ import { type ExampleAnswer, exampleBodiesOf } from '#edge/document/openapi';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import { createCheckout, notifyBilling, openPortal } from '#edge/endpoints/billing';
 import type { Endpoint } from '#edge/endpoints/endpoint';
+import { processFleet } from '#edge/endpoints/fleet';
 import {
   createInstance,
   deleteInstance,
@@ -22,6 +23,9 @@ const KEY = { 'idempotency-key': '019bc155-2a00-7c3e-9a41-5d2f08b6e711' };
 
 const STRESSFUL = { mode_target: 'STRESS_RESPONSE', signal_strength: 1, context: { turn: 17 } };
 const CALM = { mode_target: 'CONNECTION', signal_strength: 0.6 };
+
+/** Id of no instance. */
+const UNKNOWN = 'inst_00000000000000ff';
 
 /** Number of stressful observations, enough to cause drift events. */
 const STRESSFUL_COUNT = 12;
@@ -70,6 +74,8 @@ export class ExampleDay {
     for (const endpoint of [processObservation, processBatch]) {
       await this.#show(endpoint, 429, 'no cycle left this month', { id });
     }
+    const fleet = { body: { observations: [{ instance_id: id, ...CALM }] } };
+    await this.#show(processFleet, 429, 'no cycle left this month', fleet);
   }
 
   /** Sends the requests of an account that buys a plan. */
@@ -102,6 +108,8 @@ export class ExampleDay {
     await this.#show(processBatch, 200, 'the state after the last observation', { id });
     const body = { observations: [CALM, CALM], include_intermediate: true };
     await this.#show(processBatch, 200, 'the state after each observation', { id, body });
+    const observations = [{ instance_id: id, ...CALM }, { instance_id: UNKNOWN, ...CALM }];
+    await this.#show(processFleet, 200, 'one observation is refused', { body: { observations } });
     await this.#show(simulateObservations, 200, 'a preview of two observations', { id });
   }
 

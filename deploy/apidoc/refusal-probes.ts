@@ -7,9 +7,6 @@ import { Fault } from '#errors/fault';
 /** `Authorization` headers of callers. The service refuses all but `full`. */
 export type ProbeKeys = Readonly<Record<'full' | 'readOnly' | 'suspended' | 'rateLimited', string>>;
 
-/** One byte above the maximum body size. */
-const TOO_MANY_BYTES = 256 * 1_024 + 1;
-
 /** Sends the usual request with some parts replaced. */
 type Ask = (parts: Partial<ExampleRequest>) => Promise<ExampleReply>;
 
@@ -91,11 +88,11 @@ export class Probes {
     } else if (endpoint.refusalCodes.includes('not_found')) {
       yield { status: 404, summary: 'nothing was bought', reply: ask({}) };
     }
-    if (endpoint.method !== 'GET') yield* this.#ofBody(ask);
+    if (endpoint.method !== 'GET') yield* this.#ofBody(endpoint, ask);
   }
 
-  *#ofBody(ask: Ask): Generator<Probe> {
-    const large = ask({ body: ' '.repeat(TOO_MANY_BYTES) });
+  *#ofBody({ bodyBytesMax }: Endpoint, ask: Ask): Generator<Probe> {
+    const large = ask({ body: ' '.repeat(bodyBytesMax + 1) });
     yield { status: 413, summary: 'a body that is too large', reply: large };
     const typed = ask({ body: 'hello', headers: { 'content-type': 'text/plain' } });
     yield { status: 415, summary: 'a body of another type', reply: typed };
@@ -111,7 +108,7 @@ export class Probes {
     yield { status: 422, summary: 'a body without an event', reply: ask({ body, headers }) };
     const unsure = this.#noLimiter.ask({ ...request, headers });
     yield { status: 503, summary: 'the limiter does not answer', reply: unsure };
-    yield* this.#ofBody(ask);
+    yield* this.#ofBody(endpoint, ask);
   }
 
   #as(authorization: string, request: ExampleRequest): Promise<ExampleReply> {

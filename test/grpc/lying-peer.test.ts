@@ -125,7 +125,7 @@ lying('a call that no edge sends to a limiter is refused', () => {
     scope: '',
     ...{ requests: 0, partial: false },
   };
-  const settle = { $case: 'settle', value: { cyclesUsed: 1 } } as const;
+  const settle = { $case: 'settle', value: { cyclesUsed: 1, cyclesUnknown: 0 } } as const;
   const refuses = (change: Partial<LimiterRequest>) => {
     const request = { ...honest, call: settle, ...change };
     assert.is(thrownBy(() => limiterProtocol.callOf(request, 0)).code, 'internal');
@@ -133,7 +133,8 @@ lying('a call that no edge sends to a limiter is refused', () => {
   for (const callId of [2 ** 52, -1, 0.5, Number.NaN]) refuses({ callId });
   for (const callTag of [2 ** 52, -1, 0.5, Number.NaN]) refuses({ callTag });
   refuses({ accountId: '' });
-  refuses({ call: { $case: 'settle', value: { cyclesUsed: 1_001 } } });
+  refuses({ call: { $case: 'settle', value: { cyclesUsed: 1_001, cyclesUnknown: 0 } } });
+  refuses({ call: { $case: 'settle', value: { cyclesUsed: 0, cyclesUnknown: 1_001 } } });
   for (const body of ['', '{', 'x'.repeat(512 * 1_024 + 1)]) {
     refuses({ call: { $case: 'account', value: { name: 'audit.page', body } } });
   }

@@ -44,6 +44,7 @@ POSITIONAL = {
     "billing.checkout": ["plan"],
     "billing.portal": ["return_url"],
     "client.request": ["method", "path"],
+    "client.process": ["observations"],
 }
 """Parameters that the runner passes by position, as callers do."""
 

@@ -20,6 +20,7 @@ INSTANCE = "inst_0123456789abcdef"
 PAIRS: list[tuple[Any, type[Model]]] = [
     (models.ObservationDict, models.Observation),
     (models.BatchObservationDict, models.BatchObservation),
+    (models.FleetObservationDict, models.FleetObservation),
     (models.ModeStrengthsDict, models.InitialModeStrengths),
     (models.InitialConfigDict, models.InitialConfig),
     (models.TestAnswerDict, models.TestAnswer),
@@ -40,6 +41,7 @@ OBSERVATION: models.ObservationDict = {
     "timestamp": "2026-01-15T12:00:00Z",
 }
 KEYED: models.BatchObservationDict = {**OBSERVATION, "idempotency_key": "key-1"}
+OF_FLEET: models.FleetObservationDict = {**KEYED, "instance_id": "inst_1"}
 CONFIG: models.InitialConfigDict = {"mode_strengths": {"order": 0.5}, "energy_level": 0.7}
 ANSWER: models.TestAnswerDict = {"question_id": "q01", "value": 3}
 
@@ -51,6 +53,11 @@ CALLS: dict[str, tuple[Any, Any, Any]] = {
         KEYED,
     ),
     "simulate": (lambda c, a: c.instance(INSTANCE).simulate([a]), models.Observation, OBSERVATION),
+    "process of the client": (
+        lambda c, a: c.process([a]),
+        models.FleetObservation,
+        OF_FLEET,
+    ),
     "create": (
         lambda c, a: c.instances.create("Ada", initial_config=a),
         models.InitialConfig,
@@ -99,6 +106,7 @@ def test_every_parameter_that_takes_a_model_takes_a_mapping() -> None:
     assert found == {
         *("process observation", "process_batch observations", "simulate observations"),
         *("create initial_config", "submit answers", "add observation"),
+        "process observations",
     }
 
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 WORDS = {
     "BatchObservation": "An observation of a batch, with an optional idempotency key.",
+    "Fleet": "Observations of many instances.",
+    "FleetObservation": "An observation of a fleet call, with the id of its instance.",
+    "FleetResult": "Result of one observation in a fleet call.",
+    "ProcessedFleet": "Answer to a fleet call.",
     "ItemResult": "Outcome of one observation in a batch with keys.",
     "BatchStates": "The state after each observation of an applied batch.",
     "Account": "The account of a key, with its usage including the present request.",

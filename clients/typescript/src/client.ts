@@ -3,15 +3,17 @@ import type { ConditionalOptions } from './calls/call-options.ts';
 import { Caller } from './calls/caller.ts';
 import { type RequestOptions, type RequestResult, rawCall } from './calls/raw-request.ts';
 import { type ClientOptions, settingsOf } from './client-options.ts';
+import type { FleetObservation, ProcessedFleet } from './models.ts';
 import { conditionalResultOf } from './read-result.ts';
 import { AccountResource } from './resources/account.ts';
 import { Audit } from './resources/audit.ts';
 import { Billing } from './resources/billing.ts';
+import { type FleetOptions, processFleet } from './resources/fleet.ts';
 import { InstanceHandle } from './resources/instance-handle.ts';
 import { Instances } from './resources/instances.ts';
 import { Personas } from './resources/personas.ts';
 import { Tests } from './resources/tests.ts';
-import type { NotModified } from './result.ts';
+import type { NotModified, Result } from './result.ts';
 
 /**
  * Client of the Identity Engine for one API key. Safe to share: calls run concurrently and reuse
@@ -47,6 +49,23 @@ export class IdentityEngine {
   /** Returns an instance handle, without a request. */
   instance(id: string): InstanceHandle {
     return new InstanceHandle(this.#caller, id);
+  }
+
+  /**
+   * Sends observations of many instances (interface 4.2, "Fleet calls"). Resolves to one result per
+   * observation, in input order: each observation is applied, throttled or refused by itself. Lists
+   * of more than 1,000 observations become several calls, one after the other.
+   *
+   * An observation without `idempotency_key` gets a new UUIDv7. Observations that fail for a passing
+   * reason are repeated with their keys until `timeoutMs`, which counts for each 1,000 observations.
+   * Throws if no observation was processed, for example a `RateLimitedError` or a
+   * `QuotaExceededError`.
+   */
+  process(
+    observations: readonly FleetObservation[],
+    options: FleetOptions = {},
+  ): Promise<Result<ProcessedFleet>> {
+    return processFleet(this.#caller, observations, options);
   }
 
   /**

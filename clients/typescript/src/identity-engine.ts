@@ -107,6 +107,7 @@ export type { Page } from './pages.ts';
 export type { AccountResource } from './resources/account.ts';
 export type { Audit } from './resources/audit.ts';
 export type { Billing } from './resources/billing.ts';
+export type { FleetOptions } from './resources/fleet.ts';
 export type { BatchOptions, InstanceHandle } from './resources/instance-handle.ts';
 export type { Instances } from './resources/instances.ts';
 export type { Personas } from './resources/personas.ts';

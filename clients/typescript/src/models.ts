@@ -224,6 +224,11 @@ export type ErrorReason =
   | 'shutting_down'
   | 'upgrade_in_progress'
   | (string & {});
+/** A later release may return other values. */
+export type FleetStatus =
+  'applied' | 'replayed' | 'throttled' | 'refused' | 'unknown' | 'not_attempted' | (string & {});
+/** A later release may return other values. */
+export type RetryAdvice = 'never' | 'after' | 'same_key' | (string & {});
 export type InstancesSort = 'created_at' | 'name';
 export type SortOrder = 'asc' | 'desc';
 /** A later release may return other values. */
@@ -749,6 +754,84 @@ export interface EventsQuery {
   /** Id of the last event received; 0 for all events. At least 0. */
   after?: number;
 }
+export interface Fleet {
+  /** 1 to 1000 items. */
+  observations: FleetObservation[];
+  /** Default false. */
+  include_state?: boolean;
+}
+export interface FleetObservation {
+  /** Id of the instance. */
+  instance_id: string;
+  mode_target: ModeTarget;
+  /** Intensity. 0 to 1. */
+  signal_strength: number;
+  /** Certainty. 0 to 1; default 1. */
+  confidence?: number;
+  /**
+   * Arbitrary metadata of at most 8192 bytes of JSON and 16 levels, including the object itself. The key `__proto__` is refused at every level, and `prototype` within `constructor`.
+   */
+  context?: {
+    [k: string]: unknown;
+  };
+  /**
+   * Time of the observation (RFC 3339), at least 1.000 s after the previous. Default: now. At most 35 characters; RFC 3339.
+   */
+  timestamp?: string;
+  /**
+   * Like the header `Idempotency-Key` of a single call. An observation with a known key is reported as `replayed` and not applied again. 1 to 255 characters; pattern `^[!-~](?:[ -~]*[!-~])?$`.
+   */
+  idempotency_key?: string;
+}
+/** Body that a single call would get. */
+export interface FleetRefusal {
+  error: string;
+  message: string;
+  /** At least 0. */
+  retry_after?: number;
+  details?: {
+    [k: string]: unknown;
+  };
+  [k: string]: unknown;
+}
+export interface FleetResult {
+  /** Index of the observation in `observations`. At least 0. */
+  index: number;
+  instance_id?: string;
+  status: FleetStatus;
+  /** Cycle of the instance. Only with a state. At least 0. */
+  cycle?: number;
+  stress_state?: StressState;
+  drift_level?: DriftLevel;
+  allowed_actions?: Action[];
+  forbidden_actions?: Action[];
+  snapshot?: Snapshot;
+  contract?: Contract;
+  drift?: Drift;
+  retry?: RetryAdvice;
+  /** Wait before a retry, in seconds. At least 0. */
+  retry_after?: number;
+  /** Status that a single call would get. */
+  http_status?: number;
+  refusal?: FleetRefusal;
+  [k: string]: unknown;
+}
+/** Number of observations by status. */
+export interface FleetSummary {
+  /** At least 0. */
+  applied: number;
+  /** At least 0. */
+  replayed: number;
+  /** At least 0. */
+  throttled: number;
+  /** At least 0. */
+  refused: number;
+  /** At least 0. */
+  unknown: number;
+  /** At least 0. */
+  not_attempted: number;
+  [k: string]: unknown;
+}
 /** Requested cycles that are no longer stored. */
 export interface GapEventData {
   /** Ordinal of an observation. */
@@ -909,6 +992,12 @@ export interface Portal {
    * An https URL without a user name. http is allowed only for this machine. At most 2048 characters.
    */
   return_url: string;
+}
+export interface ProcessedFleet {
+  summary: FleetSummary;
+  /** One entry per observation, in input order. */
+  results: FleetResult[];
+  [k: string]: unknown;
 }
 export interface Question {
   id: OpenQuestionId;

@@ -108,7 +108,7 @@ export const CALL_ID_MAX = 2 ** 52 - 1;
 /** Maximum number of cycles that a call to an engine advances: the largest batch. */
 export const CYCLES_MAX = 100;
 
-/** Maximum number of cycles that a limiter admits at once: a call for many instances. */
+/** Maximum number of cycles that a limiter admits at once: a fleet call. */
 export const ADMITTED_CYCLES_MAX = 1_000;
 
 /** Maximum number of requests that a call counts as: one for each 100 observations. */

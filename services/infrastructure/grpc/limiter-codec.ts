@@ -126,8 +126,8 @@ function callToWire(call: LimiterCall): NonNullable<LimiterRequest['call']> {
       return { $case: 'admit', value: { keyDigest, ...need, cycles, ...rest } };
     }
     case 'settle': {
-      const { cyclesUsed, reservation } = call;
-      return { $case: 'settle', value: { cyclesUsed, reservation } };
+      const { cyclesUsed, cyclesUnknown = 0, reservation } = call;
+      return { $case: 'settle', value: { cyclesUsed, cyclesUnknown, reservation } };
     }
     case 'account': {
       const { name, body } = call;
@@ -159,8 +159,15 @@ function callOf({ accountId, callId, callTag, call }: LimiterRequest): LimiterCa
       };
     case 'settle': {
       const cyclesUsed = trustInteger(call.value.cyclesUsed, 0, ADMITTED_CYCLES_MAX, 'cycles used');
+      const { cyclesUnknown } = call.value;
+      if (cyclesUnknown > 0) {
+        trustInteger(cyclesUnknown, 0, ADMITTED_CYCLES_MAX, 'cycles unknown');
+      }
+      const settled = { accountId, callId, callTag, cyclesUsed };
       const reservation = reservationOf(call.value.reservation);
-      return { kind: 'settle', accountId, callId, callTag, cyclesUsed, ...reservation };
+      return cyclesUnknown === 0
+        ? { kind: 'settle', ...settled, ...reservation }
+        : { kind: 'settle', ...settled, cyclesUnknown, ...reservation };
     }
     case 'account': {
       const name = trustText(call.value.name, 1, TOKEN_LENGTH_MAX, 'name of a question');

@@ -58,6 +58,11 @@ export type SettleCall = Traced &
     /** Number of cycles that actually advanced, at most the reserved number. */
     readonly cyclesUsed: number;
     /**
+     * Further cycles that may have advanced, because calls to engines had an unknown outcome. The
+     * limiter charges these cycles, and counts them as expired. Default: 0.
+     */
+    readonly cyclesUnknown?: number | undefined;
+    /**
      * Number of the reservation, from the answer to the admission. A late copy of this message must
      * not settle a later reservation of the same call. Undefined if the edge has no such answer.
      */

@@ -186,6 +186,10 @@ export const METRICS = {
   edge_unsettled_total: counter(
     'Settlements that did not reach the limiter. Their reservations expire, and the cycles count as used.',
   ),
+  edge_fleet_observations_total: counter(
+    'Observations in fleet calls, by status of the result.',
+    'status',
+  ),
   edge_retries_total: counter(
     'Retries of calls to engines and limiters, by the reason of the failure.',
     'reason',

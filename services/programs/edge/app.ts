@@ -4,11 +4,13 @@ import type { AccountNews } from '#accounts/account';
 import { Admission, LimitedKeys } from '#edge/callers/admission';
 import { documentRoutes } from '#edge/document/routes';
 import { ENDPOINTS } from '#edge/endpoints/all';
+import type { Endpoint } from '#edge/endpoints/endpoint';
 import { EventStreams } from '#edge/events/open-streams';
 import { API_PREFIX, HTTP_LIMITS } from '#edge/http';
 import { brokenHttp, connectionLimits, drainOf } from '#edge/listen/listener';
 import { AccountAudit, AccountBilling } from '#edge/serve/account';
 import { CallIds, EngineCalls } from '#edge/serve/engine-calls';
+import { FleetCalls, type ServeFleetPorts, serveFleet } from '#edge/serve/fleet';
 import {
   type NotificationPorts,
   Notifications,
@@ -71,17 +73,13 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
   const engine = new EngineCalls(ports.engine, clock, ports.randomness, config.clusterSecrets);
   const billing = new AccountBilling(ports.limiter);
   const inFlight = { calls: 0 };
-  const served: ServePorts & NotificationPorts = {
-    prefix: API_PREFIX,
-    admission,
-    engine,
-    callIds: new CallIds(config.clusterSecrets),
-    clock,
-    reply,
+  const callIds = new CallIds(config.clusterSecrets);
+  const served: ServePorts & NotificationPorts & ServeFleetPorts = {
+    ...{ prefix: API_PREFIX, admission, engine, callIds, clock, reply, inFlight },
+    fleet: new FleetCalls({ engine, callIds, clock, counted: metrics.fleetCounted }),
     streams: streamsOf(ports),
     notifications: new Notifications(billing, clock, limits.warnings.barredNotifications),
     account: { clock, audit: new AccountAudit(ports.limiter), billing },
-    inFlight,
   };
   const broken = brokenHttp(clock, pipelines);
   const app = Fastify({
@@ -120,10 +118,16 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
   );
   const queue = new EventLoopQueue();
   for (const endpoint of ENDPOINTS) {
-    const serveIt = endpoint.handler.kind === 'notification' ? serveNotification : serve;
+    const serveIt = serverOf(endpoint);
     app.route(endpointRoute(endpoint, (...asked) => serveIt(...asked, served), queue, served));
   }
   return app;
+}
+
+/** The function that serves an endpoint. */
+function serverOf({ handler: { kind } }: Endpoint) {
+  if (kind === 'notification') return serveNotification;
+  return kind === 'fleet' ? serveFleet : serve;
 }
 
 /** Registers the answers to errors and to unknown paths. */

@@ -61,6 +61,7 @@ async function batchCases(tape: Tape, instance: string): Promise<void> {
   const every = batch({ observations: [ORDER, ORDER], include_intermediate: true });
   await tape.record('batch: every state', every);
   await keyedItemCases(tape, instance);
+  await fleetCases(tape, instance);
 }
 
 /** Cases of batch items with keys. */
@@ -82,6 +83,26 @@ async function keyedItemCases(tape: Tape, instance: string): Promise<void> {
   await tape.record('batch: items are replayed or throttled', early);
   const reused = batch(item(8, 'log-8'), item(9, 'log-1'));
   await tape.record('batch: the key of another observation', reused, { expect: {} });
+}
+
+/** Cases of fleet calls. */
+async function fleetCases(tape: Tape, instance: string): Promise<void> {
+  const at = (second: number, instance_id: string, idempotency_key: string) => {
+    const timestamp = `2026-01-15T13:50:0${second}.000Z`;
+    return { ...ORDER, instance_id, timestamp, idempotency_key };
+  };
+  const other = await anInstance(tape);
+  const fleet = (observations: readonly object[], args = {}): Call => {
+    return { method: 'client.process', arguments: { observations, ...args } };
+  };
+  tape.service.wait(7_200_000);
+  const observations = [at(1, instance, 'fleet-1'), at(1, other, 'fleet-2')];
+  await tape.record('fleet: two instances', fleet(observations));
+  const more = [...observations, at(0, other, 'fleet-3'), at(3, other, 'fleet-4')];
+  await tape.record('fleet: items are replayed, refused and not attempted', fleet(more));
+  const states = fleet([at(4, instance, 'fleet-5')], { include_state: true });
+  await tape.record('fleet: with the states', states);
+  await tape.record('fleet: a call without observations', fleet([]), { expect: {} });
 }
 
 /** Records reads. Returns the ETag of the state that was read. */

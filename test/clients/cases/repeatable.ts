@@ -11,12 +11,14 @@ export async function repeatableCases(tape: Tape): Promise<void> {
   const late = await hindrances.of('deadline_exceeded');
   const bug = await hindrances.of(undefined);
   const observations = [ORDER, ORDER];
+  const ofFleet = { ...ORDER, instance_id: instance, idempotency_key: 'fleet-again' };
   const answers = await answersTo(tape);
   const calls: readonly Call[] = [
     { method: 'instances.create', arguments: { name: 'Again' } },
     { method: 'instances.get', arguments: { id: instance } },
     { method: 'instances.list' },
     { method: 'instance.process_batch', instance, arguments: { observations } },
+    { method: 'client.process', arguments: { observations: [ofFleet] } },
     { method: 'instance.snapshot', instance },
     { method: 'instance.contract', instance },
     { method: 'instance.simulate', instance, arguments: { observations } },

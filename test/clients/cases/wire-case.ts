@@ -88,6 +88,7 @@ export const METHODS = {
   'instance.iterate_drift': 'getDrift',
   'instance.simulate': 'simulateObservations',
   'instance.events': 'streamEvents',
+  'client.process': 'processFleet',
   'tests.questions': 'getQuestions',
   'tests.submit': 'submitTest',
   'personas.list': 'listPersonas',

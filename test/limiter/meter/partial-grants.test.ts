@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { admission, custom, meterUnderTest } from '#test/limiter/limiter-fixture';
+import { admission, custom, meterUnderTest, settlement } from '#test/limiter/limiter-fixture';
 
-/** A meter, and a function that admits a call for many instances. */
+/** A meter, and a function that admits a fleet call. */
 function meterOf(requestsPerMinute: number, cyclesPerMonth: number) {
   const scene = meterUnderTest(custom(requestsPerMinute, cyclesPerMonth));
   const admitMany = (callId: number, cycles: number, requests: number) =>
@@ -42,6 +42,16 @@ partial('needs no cycle if it requests none', () => {
   assert.is(admitMany(1, 1, 1).verdict, 'admitted');
   const { verdict, reservation } = admitMany(2, 0, 1);
   assert.equal([verdict, reservation], ['admitted', undefined]);
+});
+
+// The books would show charged cycles that no engine committed and no crash explains.
+partial('is charged for cycles with unknown use, which count as expired', () => {
+  const { meter, admitMany, turn, now, expired } = meterOf(100, 1_000);
+  admitMany(1, 600, 6);
+  meter.answer({ ...settlement(1, 200), cyclesUnknown: 50 }, turn());
+  const usage = meter.usage(now());
+  assert.equal([usage?.cyclesUsed, usage?.cyclesExpired, usage?.cyclesReserved], [250, 50, 0]);
+  assert.is(expired(), 1);
 });
 
 const several = suite('a call that counts as several requests');

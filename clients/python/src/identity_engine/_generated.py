@@ -352,6 +352,72 @@ A later release may return other values.
 """
 
 
+class FleetRefusal(Model):
+    """
+    Body that a single call would get.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    error: str
+    message: str
+    retry_after: int | None = None
+    """
+    At least 0.
+    """
+
+    details: dict[str, Any] | None = None
+
+
+FleetStatus = TypeAliasType(
+    "FleetStatus",
+    Literal["applied", "replayed", "throttled", "refused", "unknown", "not_attempted"] | str,
+)
+"""
+A later release may return other values.
+"""
+
+
+class FleetSummary(Model):
+    """
+    Number of observations by status.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    applied: int
+    """
+    At least 0.
+    """
+
+    replayed: int
+    """
+    At least 0.
+    """
+
+    throttled: int
+    """
+    At least 0.
+    """
+
+    refused: int
+    """
+    At least 0.
+    """
+
+    unknown: int
+    """
+    At least 0.
+    """
+
+    not_attempted: int
+    """
+    At least 0.
+    """
+
+
 class GapEventData(Model):
     """
     Requested cycles that are no longer stored.
@@ -996,6 +1062,12 @@ class ResetEventData(Model):
 ResetMode = TypeAliasType("ResetMode", Literal["initial", "default"])
 
 
+RetryAdvice = TypeAliasType("RetryAdvice", Literal["never", "after", "same_key"] | str)
+"""
+A later release may return other values.
+"""
+
+
 Risk = TypeAliasType("Risk", Literal["avoidant", "cautious", "balanced", "bold"] | str)
 """
 A later release may return other values.
@@ -1310,6 +1382,46 @@ class ErrorDetails(Model):
     request_id: str | None = None
     """
     Pattern ^[A-Za-z0-9._-]{8,64}$.
+    """
+
+
+class FleetObservation(Model):
+    """
+    An observation of a fleet call, with the id of its instance.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    instance_id: str
+    """
+    Id of the instance.
+    """
+
+    mode_target: ModeTarget
+    signal_strength: float
+    """
+    Intensity. 0 to 1.
+    """
+
+    confidence: float | None = None
+    """
+    Certainty. 0 to 1; default 1.
+    """
+
+    context: dict[str, Any] | None = None
+    """
+    Arbitrary metadata of at most 8192 bytes of JSON and 16 levels, including the object itself. The key `__proto__` is refused at every level, and `prototype` within `constructor`.
+    """
+
+    timestamp: AwareDatetime | None = None
+    """
+    Time of the observation (RFC 3339), at least 1.000 s after the previous. Default: now. At most 35 characters; RFC 3339.
+    """
+
+    idempotency_key: str | None = None
+    """
+    Like the header `Idempotency-Key` of a single call. An observation with a known key is reported as `replayed` and not applied again. 1 to 255 characters; pattern ^[!-~](?:[ -~]*[!-~])?$.
     """
 
 
@@ -1832,6 +1944,66 @@ class Error(Model):
     details: ErrorDetails | None = None
 
 
+class Fleet(Model):
+    """
+    Observations of many instances.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    observations: list[FleetObservation]
+    """
+    1 to 1000 items.
+    """
+
+    include_state: bool | None = None
+    """
+    Default false.
+    """
+
+
+class FleetResult(Model):
+    """
+    Result of one observation in a fleet call.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    index: int
+    """
+    Index of the observation in `observations`. At least 0.
+    """
+
+    instance_id: str | None = None
+    status: FleetStatus
+    cycle: int | None = None
+    """
+    Cycle of the instance. Only with a state. At least 0.
+    """
+
+    stress_state: StressState | None = None
+    drift_level: DriftLevel | None = None
+    allowed_actions: list[Action] | None = None
+    forbidden_actions: list[Action] | None = None
+    snapshot: Snapshot | None = None
+    contract: Contract | None = None
+    drift: Drift | None = None
+    retry: RetryAdvice | None = None
+    retry_after: int | None = None
+    """
+    Wait before a retry, in seconds. At least 0.
+    """
+
+    http_status: int | None = None
+    """
+    Status that a single call would get.
+    """
+
+    refusal: FleetRefusal | None = None
+
+
 class PersonaDetail(Model):
     """
     A reference persona with all details.
@@ -1863,6 +2035,21 @@ class Processed(Model):
     snapshot: Snapshot
     contract: Contract
     drift: Drift
+
+
+class ProcessedFleet(Model):
+    """
+    Answer to a fleet call.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    summary: FleetSummary
+    results: list[FleetResult]
+    """
+    One entry per observation, in input order.
+    """
 
 
 class StateEventData(Model):

@@ -41,6 +41,8 @@ const OF_CLIENT: Readonly<Record<string, Make>> = {
   'audit.iterate': (client, query, options) => client.audit.iterate(query, options),
   'billing.checkout': (client, fields, options) =>
     client.billing.checkout(fields as never, options),
+  'client.process': (client, { observations, include_state: includeState }, options) =>
+    client.process(observations, { ...options, includeState }),
   'billing.portal': (client, fields, options) => client.billing.portal(fields as never, options),
 };
 

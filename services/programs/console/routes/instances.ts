@@ -84,7 +84,7 @@ export function addInstanceRoutes(
     scope.addContentTypeParser('application/json', (request, payload, done) =>
       limits.bodies.read(request, payload, done),
     );
-    for (const endpoint of ENDPOINTS.filter(({ tag }) => TAGS.has(tag))) {
+    for (const endpoint of ENDPOINTS.filter(isServed)) {
       const permission = permissionFor(endpoint);
       const isStream = endpoint.handler.kind === 'stream';
       scope.route({
@@ -109,6 +109,11 @@ export function addInstanceRoutes(
       });
     }
   });
+}
+
+/** Whether the console serves an endpoint. Its pages send no fleet calls. */
+function isServed({ tag, handler }: Endpoint): boolean {
+  return TAGS.has(tag) && handler.kind !== 'fleet';
 }
 
 function permissionFor({ scope }: Endpoint): Permission {

@@ -50,6 +50,10 @@ export type AdmissionCall = {
   readonly isKeyed: boolean;
   readonly scope: NeededRight;
   readonly cycles: number;
+  /** Whether fewer cycles may be reserved. `Admitted.cycles` then has the number. */
+  readonly isPartial?: true;
+  /** Number of requests that the call counts as. Default: 1. */
+  readonly requests?: number;
   /** Whether an admission describes the caller. */
   readonly isCallerDescribed?: boolean;
   /** The request's trace context; undefined if the request is not traced. */
@@ -68,6 +72,8 @@ export type Admitted = {
   readonly description: CallerDescription | undefined;
   /** Reservation number at the limiter; undefined if nothing is reserved. */
   readonly reservation?: number | undefined;
+  /** Number of reserved cycles; undefined if nothing is reserved. */
+  readonly cycles?: number;
 };
 
 /**
@@ -143,11 +149,14 @@ export class Admission {
     if (verdict === 'rate_limited') this.#limited.remember(call, allowance, startedMs);
     const decided = this.#decided(verdict, allowance, call.scope, answer.caller);
     const { reservation } = answer;
-    return reservation === undefined ? decided : { ...decided, reservation };
+    if (reservation === undefined) return decided;
+    // A limiter of release 1.0 reserves all cycles or none.
+    return { ...decided, reservation, cycles: answer.cycles ?? cycles };
   }
 
   /**
-   * Settles a call: reports the used cycles and refunds the rest.
+   * Settles a call: reports the used cycles, charges `cyclesUnknown` further cycles, and refunds the
+   * rest.
    *
    * A refund changes the figures in the headers, so the answer waits for a refund. Without a
    * refund, the answer does not wait. Returns the headers to send. Never throws.
@@ -156,9 +165,12 @@ export class Admission {
     call: AdmissionCall,
     cyclesUsed: number,
     { headers, reservation }: Pick<Admitted, 'headers' | 'reservation'>,
+    cyclesUnknown = 0,
   ): Promise<Headers> {
     try {
-      const settled = this.#limiter.ask(settlementOf(call, cyclesUsed, reservation));
+      const settlement = settlementOf(call, cyclesUsed, reservation);
+      if (cyclesUnknown > 0) Object.assign(settlement, { cyclesUnknown });
+      const settled = this.#limiter.ask(settlement);
       if (cyclesUsed === call.cycles) {
         if (settled instanceof Promise) settled.catch(() => this.#metrics.unsettled());
         return headers;
@@ -239,6 +251,8 @@ function questionOf(call: AdmissionCall, client: string | undefined): AdmitCall 
     client,
   };
   if (member !== undefined) Object.assign(question, { isOfMember: true });
+  const { isPartial, requests } = call;
+  if (requests !== undefined) Object.assign(question, { isPartial, requests });
   return traced(question, call.traceparent);
 }
 
@@ -359,6 +373,8 @@ export class LimitedKeys implements Disposable {
    */
   remember(call: LimitedCall, allowance: Allowance, askedAtMs: number): void {
     if (this.#subscription === undefined) return;
+    // A call that counts as several requests may be refused although a single request fits.
+    if (allowance.requestsRemaining > 0) return;
     const { accountId } = call.caller;
     // The limiter may have answered before it received the change.
     const changedAtMs = this.#changedAtMs.get(accountId) ?? Number.NEGATIVE_INFINITY;

@@ -1,6 +1,7 @@
 import { getAccount, getAudit } from '#edge/endpoints/account';
 import { createCheckout, notifyBilling, openPortal } from '#edge/endpoints/billing';
 import type { Endpoint } from '#edge/endpoints/endpoint';
+import { processFleet } from '#edge/endpoints/fleet';
 import {
   createInstance,
   deleteInstance,
@@ -44,6 +45,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   getAccount,
   simulateObservations,
   streamEvents,
+  processFleet,
   getAudit,
   createCheckout,
   openPortal,

@@ -11,10 +11,16 @@ import {
   NoQuery,
 } from '#edge/schemas/instance';
 import type { AccountAudit, AccountBilling } from '#edge/serve/account';
+import type { ItemsBody } from '#edge/serve/json';
 import type { FaultCode } from '#errors/error-codes';
 import type { FaultReason } from '#errors/error-reasons';
-import { invalid } from '#errors/fault';
-import type { EngineCommand, RecordPage } from '#grpc/engine-messages';
+import { type Fault, invalid } from '#errors/fault';
+import type {
+  EngineCommand,
+  IdempotencyKey,
+  ObservationInput,
+  RecordPage,
+} from '#grpc/engine-messages';
 import type { Allowance, CallerDescription } from '#grpc/limiter-messages';
 import {
   instancesCursorFrom,
@@ -83,6 +89,35 @@ export type AccountPorts = {
   readonly billing: AccountBilling;
 };
 
+/** A valid observation for an engine. */
+export type FleetObservation = {
+  readonly kind: 'observation';
+  readonly instanceId: string;
+  readonly observation: ObservationInput;
+  readonly idempotency: IdempotencyKey | undefined;
+};
+
+/** An observation that the edge refuses; `instanceId` is undefined if the item has none. */
+type RefusedItem = {
+  readonly kind: 'refused';
+  readonly instanceId: string | undefined;
+  readonly fault: Fault;
+};
+
+/** One item of a call, in input order. */
+export type FleetItem = FleetObservation | RefusedItem;
+
+/** A checked fleet call. */
+export type FleetRequest = {
+  readonly items: readonly FleetItem[];
+  /** Whether results have snapshot, contract and drift of their instances. */
+  readonly isStateWanted: boolean;
+  /** Number of requests that the call counts as. */
+  readonly requests: number;
+  /** Maximum number of cycles that the call advances. */
+  readonly cycles: number;
+};
+
 /**
  * Handles an endpoint's admitted calls. All kinds throw `invalid_request` for violations that a
  * schema cannot express.
@@ -99,6 +134,11 @@ type Handler<Body, Query> =
       readonly present?: (
         request: CheckedRequest<Body, Query>,
       ) => ((body: string) => string) | undefined;
+    }
+  /** Answered by the engines of many instances: one call per item of the body. */
+  | {
+      readonly kind: 'fleet';
+      readonly request: (body: ItemsBody, nowMs: number) => FleetRequest;
     }
   /** Answered by repeated calls to the same engine, as an event stream (decision 244). */
   | {
@@ -160,7 +200,7 @@ export type Endpoint = {
   readonly success: 200 | 201;
   readonly query: z.ZodType;
   readonly body: z.ZodType | undefined;
-  /** Compiled `body`, which checks requests; undefined if the handler gets the raw bytes. */
+  /** Compiled `body`, which checks requests; undefined if the handler checks the body itself. */
   readonly compiledBody: z.ZodType | undefined;
   /** Success body schema, for the API document and for tests. Never run on live answers. */
   readonly response: z.ZodType;
@@ -183,6 +223,9 @@ export type Endpoint = {
   readonly auditedAs: string | undefined;
   readonly handler: Handler<unknown, unknown>;
 };
+
+/** Kinds of handlers that check the body themselves. */
+const CHECKS_BODY: ReadonlySet<string> = new Set(['notification', 'fleet']);
 
 type Options<Body extends z.ZodType, Query extends z.ZodType> = Pick<
   Endpoint,
@@ -232,7 +275,7 @@ export function endpoint<Body extends z.ZodType, Query extends z.ZodType = typeo
     success: options.success ?? 200,
     query: options.query ?? NoQuery,
     body,
-    compiledBody: body === undefined || !hasCaller ? undefined : z.compile(body),
+    compiledBody: CHECKS_BODY.has(handler.kind) ? undefined : body && z.compile(body),
     refusals: options.refusals ?? [],
     refusalCodes: options.refusalCodes ?? [],
     examples: options.examples ?? [],

@@ -196,7 +196,7 @@ const ItemKey = z
   });
 
 /** An observation in a batch. Source: interface 4.2. */
-const BatchObservation = Observation.extend({ idempotency_key: ItemKey.optional() }).meta({
+export const BatchObservation = Observation.extend({ idempotency_key: ItemKey.optional() }).meta({
   id: 'BatchObservation',
   examples: [EXAMPLE],
 });
@@ -238,7 +238,7 @@ function itemKeysOf(
 }
 
 /** The validated observation as engine input, with defaults filled in. */
-function observationInput(body: z.output<typeof Observation>): ObservationInput {
+export function observationInput(body: z.output<typeof Observation>): ObservationInput {
   return {
     mode: MODE_INDEX.get(body.mode_target) ?? 0,
     signal: body.signal_strength,
@@ -369,7 +369,11 @@ const FUTURE_MS_MAX = 300_000;
  * Throws `timestamp_in_future` if a timestamp is more than `FUTURE_MS_MAX` ahead. Source: decision
  * 8.
  */
-function assertNotFuture(timestampMs: number | undefined, nowMs: number, field: string) {
+export function assertNotFuture(
+  timestampMs: number | undefined,
+  nowMs: number,
+  field: string,
+): void {
   if (timestampMs === undefined || timestampMs <= nowMs + FUTURE_MS_MAX) return;
   throw invalid('timestamp_in_future', field, `${field}: more than 300 s in the future`);
 }

@@ -197,6 +197,61 @@ export const ProcessedBatch = z.union([
   z.strictObject({ states: z.array(Processed), ...processed }),
 ]);
 
+/** Status of a result in a fleet call. */
+export const FLEET_STATUSES = [
+  'applied',
+  'replayed',
+  'throttled',
+  'refused',
+  'unknown',
+  'not_attempted',
+] as const;
+
+/** Status of a result in a fleet call. */
+export type FleetStatus = (typeof FLEET_STATUSES)[number];
+
+/** Result of one observation in a fleet call. Source: interface 4.2. */
+const FleetResult = named('FleetResult', {
+  index: Count.describe('Index of the observation in `observations`.'),
+  instance_id: z.string().optional(),
+  status: z.enum(FLEET_STATUSES),
+  cycle: Count.optional().describe('Cycle of the instance. Only with a state.'),
+  stress_state: z.enum(STRESS_STATES).optional(),
+  drift_level: z.enum(DRIFT_LEVELS).optional(),
+  allowed_actions: z.array(z.enum(ACTIONS)).optional(),
+  forbidden_actions: z.array(z.enum(ACTIONS)).optional(),
+  snapshot: Snapshot.optional().describe('With `include_state`, like contract and drift.'),
+  contract: Contract.optional(),
+  drift: Drift.optional(),
+  retry: z
+    .enum(['never', 'after', 'same_key'])
+    .optional()
+    .describe(
+      'Without a state. `never`: the same observation is refused again. `after`: nothing changed; ' +
+        'send the observation again. `same_key`: the observation may have been applied; send it ' +
+        'again with the same key, or read the instance if it has no key.',
+    ),
+  retry_after: Count.optional().describe('Wait before a retry, in seconds.'),
+  http_status: z.int().optional().describe('Status that a single call would get.'),
+  refusal: z
+    .strictObject({
+      error: z.string(),
+      message: z.string(),
+      retry_after: Count.optional(),
+      details: z.record(z.string(), z.unknown()).optional(),
+    })
+    .optional()
+    .describe('Body that a single call would get.'),
+});
+
+/** Answer to a fleet call. Source: interface 4.2. */
+export const ProcessedFleet = z.strictObject({
+  summary: z
+    .strictObject(Object.fromEntries(FLEET_STATUSES.map((status) => [status, Count])))
+    .describe('Number of observations by status.'),
+  results: z.array(FleetResult).describe('One entry per observation, in input order.'),
+});
+
 /** Answer to a simulation: the state after each observation. */
 export const Simulated = z.strictObject({ states: z.array(Processed), processed_count: Count });
 

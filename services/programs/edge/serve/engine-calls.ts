@@ -62,7 +62,7 @@ export class EngineCalls {
   }
 
   /**
-   * Asks the engine, within a deadline. Throws the engine's faults.
+   * Asks the engine, until `deadlineAtMs` in Unix milliseconds. Throws the engine's faults.
    *
    * An impossible id is `not_found` without a call (decision 19). If `audited` is set, its first
    * line is written before the engine is asked.
@@ -71,8 +71,8 @@ export class EngineCalls {
     caller: Caller,
     question: EngineQuestion,
     audited?: AuditedCall,
+    deadlineAtMs = this.#clock.wallMs() + CALL_TIMEOUT_MS_MAX,
   ): EdgeAnswer | Promise<EdgeAnswer> {
-    const deadlineAtMs = this.#clock.wallMs() + CALL_TIMEOUT_MS_MAX;
     // Copy field by field: on this path, a spread costs more than the rest of the call.
     const call: EngineCall = {
       accountId: caller.accountId,

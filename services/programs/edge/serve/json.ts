@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { invalid } from '#errors/fault';
+import { type Fault, invalid, toFault } from '#errors/fault';
 
 /** Maximum body depth: a context with 16 levels in a batch item, plus a margin. */
 const BODY_DEPTH_MAX = 24;
@@ -20,21 +20,90 @@ const CLOSING = new Set([']', '}'].map((text) => text.charCodeAt(0)));
  * (before parsing) and for keys that reach a prototype.
  */
 export function parseJsonBody(bytes: Buffer): unknown {
-  if (!isUtf8(bytes)) throw invalid('invalid_utf8', undefined, 'the body is not UTF-8');
-  const text = bytes.toString('utf8');
-  if (text.charCodeAt(0) === BYTE_ORDER_MARK) {
-    const message = 'the body starts with a byte order mark; remove the mark';
-    throw invalid('malformed_json', undefined, message);
-  }
+  const text = textOf(bytes);
   const colons = colonsOf(text);
   const value = parse(text);
+  assertSound(value, text, colons);
+  keepContexts(value, text);
+  keepItemKeys(value, text);
+  return value;
+}
+
+/** A request body whose observations are refused one by one. */
+export type ItemsBody = {
+  /** The body, as from `parseJsonBody`. */
+  readonly value: unknown;
+  /** Refusals of invalid observations, by index. Other observations have no entry. */
+  readonly refused: ReadonlyMap<number, Fault>;
+};
+
+/**
+ * Parses a JSON request body like `parseJsonBody`. A duplicate key, a lone surrogate or a key that
+ * reaches a prototype refuses only its observation if it is in the list `observations`. Otherwise,
+ * throws the faults of `parseJsonBody`.
+ */
+export function parseJsonItems(bytes: Buffer): ItemsBody {
+  const text = textOf(bytes);
+  const colons = colonsOf(text);
+  const value = parse(text);
+  let refused: ReadonlyMap<number, Fault> = NONE_REFUSED;
+  try {
+    assertSound(value, text, colons);
+  } catch (error) {
+    refused = unsoundItems(value, text, colons, error);
+  }
+  keepContexts(value, text);
+  keepItemKeys(value, text);
+  return { value, refused };
+}
+
+const NONE_REFUSED: ReadonlyMap<number, Fault> = new Map();
+
+/** The faults of unsound observations. Throws `cause` if the rest of the body is unsound. */
+function unsoundItems(
+  value: unknown,
+  text: string,
+  colons: number,
+  cause: unknown,
+): ReadonlyMap<number, Fault> {
+  const { start } = valueAt(text, 0);
+  const list = isPlainObject(value) ? memberOf(text, start, 'observations') : undefined;
+  const { observations } = isObject(value) ? (value as Body) : {};
+  if (list === undefined || !Array.isArray(observations)) throw cause;
+  const refused = new Map<number, Fault>();
+  let colonsOfItems = 0;
+  for (const [index, { start: from, end }] of itemsOf(text, list.start).entries()) {
+    const item = text.slice(from, end);
+    const colonsOfItem = colonsOf(item);
+    colonsOfItems += colonsOfItem;
+    try {
+      assertSound(observations[index], item, colonsOfItem);
+    } catch (error) {
+      refused.set(index, toFault(error));
+    }
+  }
+  const rest = `${text.slice(0, list.start)}[]${text.slice(list.end)}`;
+  assertSound(JSON.parse(rest), rest, colons - colonsOfItems);
+  return refused;
+}
+
+function textOf(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw invalid('invalid_utf8', undefined, 'the body is not UTF-8');
+  const text = bytes.toString('utf8');
+  if (text.charCodeAt(0) !== BYTE_ORDER_MARK) return text;
+  const message = 'the body starts with a byte order mark; remove the mark';
+  throw invalid('malformed_json', undefined, message);
+}
+
+/**
+ * Throws for a duplicate key, a lone surrogate and a key that reaches a prototype. `colons`: number
+ * of colons outside the strings of `text`.
+ */
+function assertSound(value: unknown, text: string, colons: number): void {
   if (keysOf(value) !== colons) {
     throw invalid('duplicate_key', undefined, 'an object of the body has a duplicate key');
   }
   if (text.includes('\\u')) assertWellFormed(value);
-  keepContexts(value, text);
-  keepItemKeys(value, text);
-  return value;
 }
 
 /**
@@ -179,7 +248,7 @@ function memberOf(text: string, start: number, key: string): JsonSpan | undefine
  * The object at `start` as text, without its member `key` and a comma; undefined without such a
  * member. All other bytes stay unchanged.
  */
-function withoutMember(text: string, start: number, key: string): string | undefined {
+export function withoutMember(text: string, start: number, key: string): string | undefined {
   let previousEnd: number | undefined;
   for (let at = behindSpace(text, start + 1); at < text.length; ) {
     if (CLOSING.has(text.charCodeAt(at))) break;
@@ -279,7 +348,7 @@ type Body = { context?: unknown; readonly observations?: unknown };
 function keepContexts(value: unknown, text: string): void {
   if (!isObject(value)) return;
   const body: Body = value;
-  if (isContext(body.context)) {
+  if (isPlainObject(body.context)) {
     const json = JSON.stringify(body.context);
     // If the caller formats JSON as JavaScript does, parsing loses nothing: skip the search.
     if (text.includes(`"context":${json}`)) body.context = new ContextSource(body.context, json);
@@ -297,18 +366,18 @@ function keepContexts(value: unknown, text: string): void {
 
 function keepContext(owner: Body, text: string, { start }: JsonSpan): void {
   const span = memberOf(text, start, 'context');
-  if (span === undefined || !isContext(owner.context)) return;
+  if (span === undefined || !isPlainObject(owner.context)) return;
   // Copy the text: a slice of a string keeps the whole body in memory.
   const json = Buffer.from(compactJson(text.slice(span.start, span.end))).toString();
   owner.context = new ContextSource(owner.context, json);
 }
 
 function hasContext(value: unknown): value is Body {
-  return isObject(value) && isContext((value as Body).context);
+  return isObject(value) && isPlainObject((value as Body).context);
 }
 
-/** Whether a context is an object. The schema refuses other values. */
-function isContext(value: unknown): value is object {
+/** Whether a value is an object and no list. The schema refuses contexts of other types. */
+function isPlainObject(value: unknown): value is object {
   return isObject(value) && !Array.isArray(value);
 }
 

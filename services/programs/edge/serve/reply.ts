@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import { type Exchange, exchangeOf, type Headers, unknownHeaders } from '#edge/http';
 import type { UnreadAnswers } from '#edge/listen/slow-peers';
+import { FLEET_STATUSES, type FleetStatus } from '#edge/schemas/answers';
 import { FAULTS } from '#errors/error-codes';
 import { type Fault, faultFor } from '#errors/fault';
 import type { Clock } from '#stdlib/clock';
@@ -83,12 +84,14 @@ export class Reply {
     fault: Fault,
     limits: Headers,
   ): void {
-    const exchange = exchangeOf(request);
-    const { status, headers, body } = faultReply(fault, exchange?.requestId ?? '');
-    if (FAULTS[fault.code].http >= 500 && !isFlood(fault)) {
-      this.#report(counted, fault, exchange, status);
-    }
+    const { status, headers, body } = faultReply(fault, exchangeOf(request)?.requestId ?? '');
+    if (FAULTS[fault.code].http >= 500 && !isFlood(fault)) this.failed(request, counted, fault);
     this.send(request, reply, counted, status, { ...limits, ...headers }, body);
+  }
+
+  /** Logs a failure of the service in a call, or in a part of a call. */
+  failed(request: FastifyRequest, counted: Counted, fault: Fault): void {
+    this.#report(counted, fault, exchangeOf(request), fault.httpStatus);
   }
 
   /** Sends an answer. `body` is JSON, or undefined for a status without a body. */
@@ -320,7 +323,11 @@ export function edgeMetrics(metrics: Metrics) {
   }
   const active = metrics.gauge('http_server_active_requests');
   const inflight = metrics.gauge('edge_inflight');
+  const ofFleets = metrics.counter('edge_fleet_observations_total');
+  for (const status of FLEET_STATUSES) ofFleets.inc({ status }, 0);
   return {
+    /** Counts observations in fleet calls. */
+    fleetCounted: (status: FleetStatus, count: number) => ofFleets.inc({ status }, count),
     ...admissionMetrics(metrics),
     ...connectionMetrics(metrics),
     /** Records an answer that was sent. `span` is the trace context, if the request is traced. */

@@ -1,10 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import type { CheckedRequest, Endpoint, LocalHandler } from '#edge/endpoints/endpoint';
+import type {
+  CheckedRequest,
+  Endpoint,
+  FleetRequest,
+  LocalHandler,
+} from '#edge/endpoints/endpoint';
 import { readIfMatch } from '#edge/http';
 import { readIdempotencyKey } from '#edge/serve/engine-calls';
-import { parseJsonBody } from '#edge/serve/json';
+import { parseJsonBody, parseJsonItems } from '#edge/serve/json';
 import type { FaultReason } from '#errors/error-reasons';
 import { type Fault, invalid, toFault } from '#errors/fault';
 import type { EngineCommand, IdempotencyKey } from '#grpc/engine-messages';
@@ -65,6 +70,7 @@ export function planRequest(
     const { id } = request.params as { id: string };
     const checked = { id, body, query, named, headers, url, nowMs };
     const { handler } = endpoint;
+    if (handler.kind === 'fleet') throw new Error('fleet calls have their own plan');
     if (handler.kind === 'notification') throw new Error('notifications are served without a plan');
     if (handler.kind === 'stream') return { kind: 'stream', command: handler.command(checked) };
     if (handler.kind !== 'engine') return { kind: 'local', handler, request: checked };
@@ -76,6 +82,19 @@ export function planRequest(
   } catch (error) {
     return { kind: 'refused', fault: toFault(error) };
   }
+}
+
+/** Checks the headers and the body of a fleet call. Throws `invalid_request`. */
+export function planFleet(
+  endpoint: Endpoint,
+  request: FastifyRequest,
+  nowMs: number,
+): FleetRequest {
+  const { handler } = endpoint;
+  if (handler.kind !== 'fleet') throw new Error(`${endpoint.name} is no fleet call`);
+  queryOf(endpoint, request);
+  const bytes = request.body instanceof Buffer ? request.body : undefined;
+  return handler.request(parseJsonItems(readableBody(request, bytes)), nowMs);
 }
 
 /** A checked query, and the names of the parameters that the caller sent. */
@@ -123,14 +142,17 @@ function checkedQuery(endpoint: Endpoint, sent: object): Query {
 
 function bodyOf(endpoint: Endpoint, request: FastifyRequest, bytes: Buffer | undefined): unknown {
   if (endpoint.compiledBody === undefined) return undefined;
-  assertReadable(request.headers);
-  if (bytes === undefined) {
-    throw invalid('malformed_json', undefined, 'the body must be JSON (application/json)');
-  }
-  const value = parseJsonBody(bytes);
+  const value = parseJsonBody(readableBody(request, bytes));
   const parsed = endpoint.compiledBody.safeParse(value, WITH_INPUT);
   if (!parsed.success) throw bodyFault(parsed.error);
   return parsed.data;
+}
+
+/** The bytes of a JSON body. Throws if there are none, or if the edge cannot read them. */
+function readableBody({ headers }: FastifyRequest, bytes: Buffer | undefined): Buffer {
+  assertReadable(headers);
+  if (bytes !== undefined) return bytes;
+  throw invalid('malformed_json', undefined, 'the body must be JSON (application/json)');
 }
 
 /**

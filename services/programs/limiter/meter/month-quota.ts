@@ -75,7 +75,7 @@ export class Month {
     return this.#reserved;
   }
 
-  /** Used cycles from reservations that expired without settlement. */
+  /** Used cycles whose use is unknown, mostly from reservations without settlement. */
   get expired(): number {
     return this.#expired;
   }
@@ -139,10 +139,8 @@ export class Month {
     if (dayAt(now.wallMs) > this.#day) this.#turnDay(now);
     const expired = this.#reservations.takeExpired(now.monotonicMs);
     for (const old of expired) {
-      const unused = old.cycles - old.used;
-      if (old.monthEndsAtMs === this.endsAtMs) this.#expired += unused;
       this.#charge(old, old.cycles);
-      this.events.lost('expired', unused);
+      this.#noteExpired(old, old.cycles - old.used);
     }
     return expired.length > 0;
   }
@@ -259,17 +257,24 @@ export class Month {
    * settlement names another reservation: such a settlement is a late duplicate.
    */
   settle(call: SettleCall): boolean {
-    const { cyclesUsed, reservation } = call;
+    const { cyclesUsed, cyclesUnknown = 0, reservation } = call;
     const open = this.#reservations.find(call);
     if (open === undefined) return false;
     const isNumbered = reservation !== undefined && open.number !== undefined;
     if (isNumbered && reservation !== open.number) return false;
     open.callsOpen -= 1;
-    open.used = Math.max(open.used, Math.min(cyclesUsed, open.cycles));
+    open.used = Math.max(open.used, Math.min(cyclesUsed + cyclesUnknown, open.cycles));
     if (open.callsOpen > 0 && open.used < open.cycles) return true;
     this.#reservations.close(call.callId);
     this.#charge(open, open.used);
+    if (cyclesUnknown > 0) this.#noteExpired(open, cyclesUnknown);
     return true;
+  }
+
+  /** Counts charged cycles of a reservation whose use is unknown. */
+  #noteExpired({ monthEndsAtMs }: Reservation, cycles: number): void {
+    if (monthEndsAtMs === this.endsAtMs) this.#expired += cycles;
+    this.events.lost('expired', cycles);
   }
 
   /** The newest open reservations for a closing record, at most `CLOSING_RESERVATIONS_MAX`. */

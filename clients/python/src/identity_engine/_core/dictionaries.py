@@ -11,6 +11,7 @@ from typing_extensions import NotRequired, TypedDict
 
 from identity_engine._generated import (
     BatchObservation,
+    FleetObservation,
     InitialConfig,
     ModeTarget,
     Observation,
@@ -21,6 +22,7 @@ from identity_engine._generated import (
 
 __all__ = [
     "BatchObservationDict",
+    "FleetObservationDict",
     "InitialConfigDict",
     "ModeStrengthsDict",
     "ObservationDict",
@@ -42,6 +44,12 @@ class BatchObservationDict(ObservationDict):
     """A ``BatchObservation`` as a dictionary."""
 
     idempotency_key: NotRequired[str]
+
+
+class FleetObservationDict(BatchObservationDict):
+    """A ``FleetObservation`` as a dictionary."""
+
+    instance_id: str
 
 
 class ModeStrengthsDict(TypedDict, total=False):
@@ -77,6 +85,9 @@ BatchObservationInput = (
     Observation | BatchObservation | ObservationDict | BatchObservationDict | Mapping[str, Any]
 )
 """An observation of a batch. ``BatchObservation`` has its own idempotency key."""
+
+FleetObservationInput = FleetObservation | FleetObservationDict | Mapping[str, Any]
+"""An observation of a fleet call, with the id of its instance."""
 
 InitialConfigInput = InitialConfig | SuggestedConfig | InitialConfigDict | Mapping[str, Any]
 """An initial state, such as ``initial_config`` of a test result."""

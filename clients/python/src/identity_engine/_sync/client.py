@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from types import TracebackType
 from typing import Any, overload
@@ -11,6 +11,7 @@ import httpx
 from typing_extensions import Self
 
 from identity_engine._core.attempt_event import AttemptEvent
+from identity_engine._core.dictionaries import FleetObservationInput
 from identity_engine._core.envelope import requested_of
 from identity_engine._core.raw_request import RequestMethod, raw
 from identity_engine._core.request_headers import extra_headers
@@ -19,17 +20,19 @@ from identity_engine._core.settings import (
     TIMEOUT_S_DEFAULT,
     settings_of,
 )
+from identity_engine._generated import ProcessedFleet
 from identity_engine._sync.account import OwnAccount
 from identity_engine._sync.audit import Audit
 from identity_engine._sync.billing import Billing
 from identity_engine._sync.caller import Caller
 from identity_engine._sync.connections import Connections
+from identity_engine._sync.fleet import FleetCalls
 from identity_engine._sync.hub import Hubs
 from identity_engine._sync.instance import InstanceHandle
 from identity_engine._sync.instances import Instances
 from identity_engine._sync.personality_tests import Tests
 from identity_engine._sync.personas import Personas
-from identity_engine.results import NotModified, Requested
+from identity_engine.results import NotModified, Requested, Result
 
 
 class IdentityEngine:
@@ -117,6 +120,43 @@ class IdentityEngine:
     def instance(self, id: str) -> InstanceHandle:
         """Returns an instance handle, without a request."""
         return InstanceHandle(self._caller, self._hubs, id)
+
+    def process(
+        self,
+        observations: Sequence[FleetObservationInput],
+        *,
+        include_state: bool = False,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+        attempts_max: int | None = None,
+    ) -> Result[ProcessedFleet]:
+        """Processes observations of many instances (interface 4.2, "Fleet calls").
+
+        ``data.results`` has one result per observation, in input order: each observation is
+        applied, throttled or refused by itself. Lists of more than 1,000 observations become
+        several calls, one after the other. An observation without ``idempotency_key`` gets a new
+        UUIDv7. Observations that fail for a passing reason are repeated with their keys.
+
+        Args:
+            observations: Observations with ``instance_id``. The observations of one instance keep
+                their order.
+            include_state: Whether results have ``snapshot``, ``contract`` and ``drift``.
+            request_id: Caller's request id.
+            timeout_s: Deadline including repetitions, in seconds, for each 1,000 observations.
+            attempts_max: Maximum requests; retries until the deadline by default.
+
+        Raises:
+            RateLimitedError: The minute has too few requests left for the first call.
+            QuotaExceededError: No cycle is left, and no observation was replayed.
+        """
+        calls = FleetCalls(
+            self._caller,
+            include_state=include_state,
+            request_id=request_id,
+            timeout_s=timeout_s,
+            attempts_max=attempts_max,
+        )
+        return calls.process(observations)
 
     def with_headers(self, headers: Mapping[str, str]) -> Self:
         """Returns a client whose calls and streams also send these headers, without a request.

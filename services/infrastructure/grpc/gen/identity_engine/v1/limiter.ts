@@ -125,7 +125,11 @@ export interface Settle {
    * Since 1.1: number of the reservation, from the answer to the admission. Absent if the edge had
    * no answer, or an answer of release 1.0. The reservation is then found by the call's name alone.
    */
-  reservation?: number | undefined;
+  reservation?:
+    | number
+    | undefined;
+  /** Since 1.1: further cycles that engines may have advanced. The limiter charges them as expired. */
+  cyclesUnknown: number;
 }
 
 /**
@@ -575,7 +579,7 @@ export const Admit: MessageFns<Admit> = {
 };
 
 function createBaseSettle(): Settle {
-  return { cyclesUsed: 0, reservation: undefined };
+  return { cyclesUsed: 0, reservation: undefined, cyclesUnknown: 0 };
 }
 
 export const Settle: MessageFns<Settle> = {
@@ -585,6 +589,9 @@ export const Settle: MessageFns<Settle> = {
     }
     if (message.reservation !== undefined) {
       writer.uint32(17).double(message.reservation);
+    }
+    if (message.cyclesUnknown !== 0) {
+      writer.uint32(24).uint32(message.cyclesUnknown);
     }
     return writer;
   },
@@ -616,6 +623,14 @@ export const Settle: MessageFns<Settle> = {
             }
 
             message.reservation = reader.double();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.cyclesUnknown = reader.uint32();
             continue;
           }
         }
