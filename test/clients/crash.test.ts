@@ -20,7 +20,7 @@ const FAILED_SHARE_MAX = 0.01;
 
 /** Options of all drivers. In addition to the kills, some answers are lost, to force retries. */
 const LOSSY = ['--seconds', `${DRIVEN_S}`, '--lose', '0.03'];
-const LOAD = [...LOSSY, '--agents', '5', '--buffered', '5'];
+const LOAD = [...LOSSY, '--agents', '5', '--buffered', '5', '--fleet', '5'];
 
 const DRIVER = 'clients/typescript/test/driver.ts';
 
@@ -40,7 +40,7 @@ const PYTHON: Driver = {
 const BROKEN: Driver = {
   name: 'broken',
   command: process.execPath,
-  args: [DRIVER, ...LOSSY, '--agents', '2', '--buffered', '2', '--new-keys'],
+  args: [DRIVER, ...LOSSY, '--agents', '2', '--buffered', '2', '--fleet', '2', '--new-keys'],
 };
 
 const lack = pythonLack();

@@ -8,6 +8,7 @@ import {
 } from '../src/identity-engine.ts';
 import {
   outcomeOfError,
+  outcomeOfFleetResult,
   outcomeOfResult,
   type Requested,
   type SentObservation,
@@ -26,6 +27,7 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '30' },
     agents: { type: 'string', default: '8' },
     buffered: { type: 'string', default: '8' },
+    fleet: { type: 'string', default: '8' },
     lose: { type: 'string', default: '0' },
     'new-keys': { type: 'boolean', default: false },
   },
@@ -213,6 +215,45 @@ async function buffered(count: number): Promise<void> {
   }
 }
 
+/** Sends observations for several instances in fleet calls, and logs each observation as a call. */
+async function fleet(count: number): Promise<void> {
+  const subjects = await Promise.all(
+    Array.from({ length: count }, async () => new Subject(await create())),
+  );
+  while (performance.now() < endMs) {
+    await sleep(Math.random() * 2 * PAUSE_MS);
+    const chosen = subjects.flatMap((subject) => [subject, subject, subject]);
+    const sent = chosen.flatMap(({ id }, at) => {
+      if (Math.random() < 0.5) return [];
+      const observation = chosen[at]?.next();
+      return observation === undefined ? [] : [{ id, observation }];
+    });
+    if (sent.length > 0) await sendFleet(sent);
+  }
+}
+
+type OfFleet = { readonly id: string; readonly observation: SentObservation };
+
+async function sendFleet(sent: readonly OfFleet[]): Promise<void> {
+  calls += 1;
+  const requestId = `call-of-driver-${calls}`;
+  const observations = sent.map(({ id, observation }) => {
+    return { instance_id: id, ...bodyOf(observation) };
+  });
+  const outcomes = await client.process(observations, { requestId }).then(
+    ({ data }) => data.results.map(outcomeOfFleetResult),
+    (error: unknown) => sent.map(() => outcomeOfError(error)),
+  );
+  const traffic = wire.take(requestId);
+  for (const [at, { id: instance, observation }] of sent.entries()) {
+    calls += 1;
+    const outcome = outcomes[at] ?? { kind: 'unknown', why: 'no result' };
+    const shape = { isBatch: false, isEveryStateWanted: false, hasItemKeys: true };
+    const requested = { kind: 'process', ...shape, observations: [observation] };
+    writeLine({ id: calls, instance, requested, traffic, outcome });
+  }
+}
+
 function batchOf(instance: string, observations: readonly Observation[]) {
   calls += 1;
   const sent = observations.map((observation) => ({
@@ -236,4 +277,5 @@ function markIn(observation: Observation | undefined): string {
 await Promise.all([
   ...Array.from({ length: Number(values.agents) }, agent),
   buffered(Number(values.buffered)),
+  fleet(Number(values.fleet)),
 ]);

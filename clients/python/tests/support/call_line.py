@@ -10,6 +10,7 @@ from base64 import urlsafe_b64encode
 from typing import Any, TypedDict
 
 from identity_engine import ApiError, IdentityEngineError, Throttled
+from identity_engine.models import FleetResult
 from recorded_wire import Traffic
 
 Outcome = dict[str, Any]
@@ -65,3 +66,17 @@ def outcome_of_error(error: IdentityEngineError) -> Outcome:
     if isinstance(error, ApiError):
         return {"kind": "refused", "status": error.status, "reason": error.reason or error.code}
     return {"kind": "refused", "status": 0, "reason": type(error).__name__}
+
+
+def outcome_of_fleet_result(result: FleetResult) -> Outcome:
+    """Returns the outcome to log for a result of a fleet call, which has no ETag."""
+    refusal = result.refusal
+    match result.status:
+        case "applied" | "replayed":
+            return {"kind": "superseded"}
+        case "throttled":
+            return {"kind": "throttled", "etag": ""}
+        case "unknown":
+            return {"kind": "unknown", "why": "" if refusal is None else refusal.message}
+    reason = result.status if refusal is None else refusal.error
+    return {"kind": "refused", "status": result.http_status or 0, "reason": reason}

@@ -16,7 +16,14 @@ from typing import Any, TypeVar
 
 import httpx
 
-from call_line import Outcome, SentObservation, outcome_of_error, outcome_of_result, write_line
+from call_line import (
+    Outcome,
+    SentObservation,
+    outcome_of_error,
+    outcome_of_fleet_result,
+    outcome_of_result,
+    write_line,
+)
 from identity_engine import (
     AsyncIdentityEngine,
     AsyncObservationBuffer,
@@ -112,6 +119,31 @@ class Driver:
         for batch in left.unacknowledged:
             outcome_of = left_open if batch.may_have_happened else never_sent
             self._batch_ended(batch.instance_id, batch.observations, outcome_of)
+
+    async def fleet(self, count: int) -> None:
+        """Sends observations for several instances in fleet calls, and logs each as a call."""
+        subjects = [Subject(await self._create()) for _ in range(count)]
+        while time.monotonic() < self._end_s:
+            await asyncio.sleep(random.random() * 2 * PAUSE_S)
+            chosen = [each for each in subjects for _ in range(3) if random.random() < 0.5]
+            sent = [(each.id, each.next()) for each in chosen]
+            if sent:
+                await self._send_fleet(sent)
+
+    async def _send_fleet(self, sent: Sequence[tuple[str, SentObservation]]) -> None:
+        self._calls += 1
+        request_id = f"call-of-driver-{self._calls}"
+        observations = [{"instance_id": id, **body_of(each)} for id, each in sent]
+        try:
+            answer = await self._client.process(observations, request_id=request_id)
+            outcomes = [outcome_of_fleet_result(each) for each in answer.data.results]
+        except IdentityEngineError as error:
+            outcomes = [outcome_of_error(error)] * len(sent)
+        traffic = self._wire.take(request_id)
+        for (id, each), outcome in zip(sent, outcomes, strict=True):
+            self._calls += 1
+            requested = {**process_of([each], is_batch=False), "hasItemKeys": True}
+            write_line(self._calls, requested, id, traffic, outcome)
 
     async def _step(self, subject: Subject) -> bool:
         """Makes one call. Returns False after deleting the instance."""
@@ -288,6 +320,7 @@ async def main() -> None:
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--agents", type=int, default=8)
     parser.add_argument("--buffered", type=int, default=8)
+    parser.add_argument("--fleet", type=int, default=8)
     parser.add_argument("--lose", type=float, default=0)
     parser.add_argument("--new-keys", action="store_true")
     options = parser.parse_args()
@@ -298,7 +331,8 @@ async def main() -> None:
     ):
         driver = Driver(client, wire, options.seconds)
         agents = [driver.agent() for _ in range(options.agents)]
-        await asyncio.gather(*agents, driver.buffered(options.buffered))
+        others = [driver.buffered(options.buffered), driver.fleet(options.fleet)]
+        await asyncio.gather(*agents, *others)
 
 
 if __name__ == "__main__":

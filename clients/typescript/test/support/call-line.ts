@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { ApiError, IdentityEngineError } from '../../src/identity-engine.ts';
+import { ApiError, type FleetResult, IdentityEngineError } from '../../src/identity-engine.ts';
 import type { Traffic } from './recorded-wire.ts';
 
 /** An observation in the call log. */
@@ -43,6 +43,21 @@ export function outcomeOfResult(
   if (result.throttled !== undefined) return { kind: 'throttled', etag };
   const hash = createHash('sha256').update(traffic?.text ?? '');
   return { kind: 'acknowledged', etag, bodyHash: hash.digest('base64url').slice(0, 22) };
+}
+
+/** Returns the outcome to log for a result of a fleet call, which has no ETag. */
+export function outcomeOfFleetResult({ status, refusal, http_status }: FleetResult): Outcome {
+  switch (status) {
+    case 'applied':
+    case 'replayed':
+      return { kind: 'superseded' };
+    case 'throttled':
+      return { kind: 'throttled', etag: '' };
+    case 'unknown':
+      return { kind: 'unknown', why: refusal?.message ?? '' };
+    default:
+      return { kind: 'refused', status: http_status ?? 0, reason: refusal?.error ?? status };
+  }
 }
 
 /** Returns the outcome to log for an error of the client. Rethrows all other errors. */
