@@ -65,6 +65,13 @@ export const SERVICE: Dashboard = {
         { ...perSecond('edge_retries_total', ['reason']), legend: 'retried, {{reason}}' },
       ],
     },
+    {
+      title: 'Observations of fleet calls',
+      about:
+        'Results per second, by status. A fleet call is 200 even if engines fail: watch `unknown`.',
+      unit: 'perSecond',
+      queries: [perSecond('edge_fleet_observations_total', ['status'])],
+    },
     ...(['availability', 'latency'] as const).map((objective) => ({
       title: `Burn rate of ${objective}`,
       about: 'Speed at which errors spend the error budget; at 1, the budget lasts a month.',

@@ -138,10 +138,7 @@ export class Month {
     }
     if (dayAt(now.wallMs) > this.#day) this.#turnDay(now);
     const expired = this.#reservations.takeExpired(now.monotonicMs);
-    for (const old of expired) {
-      this.#charge(old, old.cycles);
-      this.#noteExpired(old, old.cycles - old.used);
-    }
+    for (const old of expired) this.#charge(old, old.cycles, old.cycles - old.used);
     return expired.length > 0;
   }
 
@@ -266,15 +263,8 @@ export class Month {
     open.used = Math.max(open.used, Math.min(cyclesUsed + cyclesUnknown, open.cycles));
     if (open.callsOpen > 0 && open.used < open.cycles) return true;
     this.#reservations.close(call.callId);
-    this.#charge(open, open.used);
-    if (cyclesUnknown > 0) this.#noteExpired(open, cyclesUnknown);
+    this.#charge(open, open.used, cyclesUnknown);
     return true;
-  }
-
-  /** Counts charged cycles of a reservation whose use is unknown. */
-  #noteExpired({ monthEndsAtMs }: Reservation, cycles: number): void {
-    if (monthEndsAtMs === this.endsAtMs) this.#expired += cycles;
-    this.events.lost('expired', cycles);
   }
 
   /** The newest open reservations for a closing record, at most `CLOSING_RESERVATIONS_MAX`. */
@@ -307,12 +297,14 @@ export class Month {
   }
 
   /**
-   * Turns reserved cycles into used cycles. A past month's reservations do not affect the present
-   * month.
+   * Turns reserved cycles into used cycles, `unclear` of which nobody has reported. A past month's
+   * reservations do not affect the present month.
    */
-  #charge(reservation: Reservation, used: number): void {
+  #charge(reservation: Reservation, used: number, unclear: number): void {
+    if (unclear > 0) this.events.lost('expired', unclear);
     if (reservation.monthEndsAtMs !== this.endsAtMs) return;
     this.#reserved -= reservation.cycles;
+    this.#expired += unclear;
     this.#cycles.add(used, this.#today);
     reservation.key?.add(used, this.#today);
   }
