@@ -16,9 +16,9 @@ type Engine = (call: EngineCall) => EngineAnswer | Promise<EngineAnswer>;
 const CALLER = { accountId: 'AdaAdaAdaAda', credential: 'a digest' };
 
 const applied: Engine = () => {
-  const snapshot = { cycle: 1, stress_state: 'LOW' };
+  const snapshot = { cycle: 1, stress_state: 'LOW', stability_index: 1 };
   const contract = { allowed_actions: ['explore'], forbidden_actions: [] };
-  const body = { data: { snapshot, contract, drift: { level: 'D0' } } };
+  const body = { data: { snapshot, contract, drift: { level: 'D0', deviation: {} } } };
   return { ...plainAnswer(JSON.stringify(body)), cycles: 1 };
 };
 

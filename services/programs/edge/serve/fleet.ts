@@ -1,4 +1,5 @@
 /* Serves fleet calls: one engine call for each observation. */
+import assert from 'node:assert/strict';
 import { setImmediate } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Admission, AdmissionCall, Admitted } from '#edge/callers/admission';
@@ -344,34 +345,33 @@ function outcomeOf(answer: EdgeAnswer, isStateWanted: boolean): Outcome {
   return { status, members: state, cycles, isUnclear: isPerhapsOwn === true };
 }
 
-/** The parts of an engine's answer that a result shows. */
-type State = {
-  readonly data: {
-    readonly snapshot: { readonly cycle: number; readonly stress_state: string };
-    readonly contract: {
-      readonly allowed_actions: readonly string[];
-      readonly forbidden_actions: readonly string[];
-    };
-    readonly drift: { readonly level: string };
-  };
-};
-
 const DATA_START = '{"data":{';
 const DATA_END = '}}';
 
-/** State of an instance as members of a result. `body`: answer to a single call. */
+/**
+ * State of an instance as members of a result. `body`: answer to a single call. Copies the members
+ * from the text, because parsing an answer costs as much as a cycle of the model. The engine writes
+ * the members in this order, and no text of callers (engine/json).
+ */
 function stateOf(body: string, isStateWanted: boolean): string {
-  const { data } = JSON.parse(body) as State;
-  const { snapshot, contract, drift } = data;
-  const members = JSON.stringify({
-    cycle: snapshot.cycle,
-    stress_state: snapshot.stress_state,
-    drift_level: drift.level,
-    allowed_actions: contract.allowed_actions,
-    forbidden_actions: contract.forbidden_actions,
-  });
+  const cycle = memberAt(body, '"cycle":', ',', 0);
+  const stress = memberAt(body, '"stress_state":', ',', cycle.end);
+  const allowed = memberAt(body, '"allowed_actions":', ']', stress.end);
+  const forbidden = memberAt(body, '"forbidden_actions":', ']', allowed.end);
+  const level = memberAt(body, '"drift":{"level":', ',', forbidden.end);
   const whole = isStateWanted ? `,${body.slice(DATA_START.length, -DATA_END.length)}` : '';
-  return `,${members.slice(1, -1)}${whole}`;
+  return (
+    `,"cycle":${cycle.text},"stress_state":${stress.text},"drift_level":${level.text}` +
+    `,"allowed_actions":${allowed.text}],"forbidden_actions":${forbidden.text}]${whole}`
+  );
+}
+
+/** The value between `start` and the next `end`, which is not part of the value. */
+function memberAt(body: string, start: string, end: string, from: number) {
+  const at = body.indexOf(start, from) + start.length;
+  const endsAt = body.indexOf(end, at);
+  assert(at >= start.length && endsAt >= 0, `the engine's answer must have ${start}`);
+  return { text: body.slice(at, endsAt), end: endsAt };
 }
 
 function refused(fault: Fault, requestId: string): Outcome {
