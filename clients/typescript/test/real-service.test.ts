@@ -122,12 +122,21 @@ real('a stream yields cycles, and ends when the instance is deleted', async () =
   const instance = await newInstance();
   await instance.process({ mode_target: 'ORDER', signal_strength: 0.9 });
   const events: InstanceEvent[] = [];
-  for await (const event of instance.events({ after: 0 })) {
-    events.push(event);
-    if (event.type === 'cycle') await client.instances.delete(instance.id);
+  let end = '';
+  try {
+    for await (const event of instance.events({ after: 0 })) {
+      events.push(event);
+      if (event.type === 'cycle') await client.instances.delete(instance.id);
+    }
+    end = events.at(-1)?.type ?? '';
+  } catch (error) {
+    // A second after the creation of a key, the service ends the streams of its account once. The
+    // stream may then reconnect to a deleted instance.
+    if (!(error instanceof NotFoundError)) throw error;
+    end = 'deleted';
   }
   const types = events.map(({ type }) => type);
-  assert.equal([types.includes('state'), types.at(-1)], [true, 'deleted']);
+  assert.equal([types.includes('state'), end], [true, 'deleted']);
   const cycle = events.find((event) => event.type === 'cycle');
   assert.equal([cycle?.id, cycle?.data.observation.mode_target], ['1', 'ORDER']);
 });
