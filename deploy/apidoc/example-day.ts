@@ -108,7 +108,10 @@ export class ExampleDay {
     await this.#show(processBatch, 200, 'the state after the last observation', { id });
     const body = { observations: [CALM, CALM], include_intermediate: true };
     await this.#show(processBatch, 200, 'the state after each observation', { id, body });
-    const observations = [{ instance_id: id, ...CALM }, { instance_id: UNKNOWN, ...CALM }];
+    const observations = [
+      { instance_id: id, ...CALM },
+      { instance_id: UNKNOWN, ...CALM },
+    ];
     await this.#show(processFleet, 200, 'one observation is refused', { body: { observations } });
     await this.#show(simulateObservations, 200, 'a preview of two observations', { id });
   }

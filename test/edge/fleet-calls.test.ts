@@ -103,7 +103,7 @@ failing('gives all engine calls the deadline of the call', async () => {
     return applied(call);
   });
   await process([item(0), item(0), item(0)]);
-  assert.equal(deadlines, [10_000, 7_000, 4_000]);
+  assert.equal(deadlines, [8_000, 5_000, 2_000]);
 });
 
 const charge = suite('the cycles of a fleet call');
@@ -115,6 +115,16 @@ charge('include a replay that may be the answer to a lost attempt of this call',
   }));
   const { cyclesUsed, cyclesUnknown } = await process([item(0)]);
   assert.equal([cyclesUsed, cyclesUnknown], [0, 1]);
+});
+
+// Cycles of other observations were charged for observations that no engine could apply.
+charge('include no unknown outcome without a granted cycle', async () => {
+  const { process } = fleetOn(() => {
+    throw faultFor('deadline_exceeded', 'late', { isOutcomeUnknown: true });
+  });
+  const keyed = { ...item(1), idempotency: { key: 'k', fingerprint: 'f' } } as FleetItem;
+  const { statuses, cyclesUnknown } = await process([item(0), keyed], 1);
+  assert.equal([statuses, cyclesUnknown], [['unknown', 'unknown'], 1]);
 });
 
 charge('are asked for only as many observations as the limiter granted', async () => {
@@ -129,12 +139,13 @@ charge('are asked for only as many observations as the limiter granted', async (
 
 const fair = suite('fleet calls in an edge');
 
-fair('are at most 16 at the same time', () => {
+fair('are at most 16 at the same time, and 4 of an account', () => {
   const { fleet } = fleetOn(applied);
-  const places = Array.from({ length: 16 }, () => fleet.begin());
-  assert.throws(() => fleet.begin(), /too many fleet calls/);
+  const places = Array.from({ length: 16 }, (_, n) => fleet.begin(`account ${n % 4}`));
+  assert.throws(() => fleet.begin('account 5'), /too many fleet calls/);
   places[0]?.[Symbol.dispose]();
-  fleet.begin();
+  assert.throws(() => fleet.begin('account 1'), /too many fleet calls/);
+  fleet.begin('account 0');
 });
 
 // A thousand answers of engines in the same process kept all other calls waiting.

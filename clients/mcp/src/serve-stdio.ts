@@ -37,7 +37,9 @@ export async function serveOnStdio(session: Session, watches: ContractWatches): 
   await closed;
   subscriptions.close();
   if (process.stdin.readableEnded) return;
-  throw new Error(`no more messages are read: send less than ${BUFFER_BYTES_MAX} bytes at once`);
+  throw new Error(
+    `standard input or output broke, or a message exceeded ${BUFFER_BYTES_MAX} bytes: start again`,
+  );
 }
 
 /** Requests of the 2025 protocol, which the SDK does not serve. */

@@ -91,7 +91,7 @@ wire('ends with an error if the client sends too much at once', async () => {
   server.child.stdin?.on('error', () => undefined);
   server.child.stdin?.write('x'.repeat(3_000_000));
   assert.is(await server.ended, 1);
-  assert.match(server.stderr(), 'no more messages are read: send less than 1048576 bytes at once');
+  assert.match(server.stderr(), 'a message exceeded 1048576 bytes: start again');
 });
 
 /** Program that logs and warns as soon as the server reads its input. */

@@ -108,3 +108,22 @@ def test_outcomes_are_unknown_only_if_the_call_may_have_happened(kind: Kind) -> 
 def test_observation_that_is_no_mapping_is_refused(kind: Kind) -> None:
     with client_of(kind, "http://127.0.0.1:9/v1") as client:
         assert isinstance(raised(lambda: client.process([3])), ConfigurationError)
+
+
+# A later observation was applied before an earlier one, which was then throttled for ever.
+def test_an_instance_keeps_its_order_across_calls(kind: Kind) -> None:
+    first = (*(APPLIED,) * 999, WRONG)
+    observations = [of("a" if 999 <= n < 1_002 else f"i{n}") for n in range(1_003)]
+    with serving(answering(first)) as server, client_of(kind, server.base_url) as client:
+        results = client.process(observations).data.results
+        assert [len(part) for part in sent(server)] == [1_000, 1]
+    assert [each.status for each in results[999:]] == [
+        *("refused", "not_attempted", "not_attempted", "applied"),
+    ]
+
+
+def test_attempts_max_counts_repetitions_too(kind: Kind) -> None:
+    with serving(answering((AWAY,), (AWAY,), (AWAY,))) as server:
+        with client_of(kind, server.base_url) as client:
+            result = client.process([of("a")], attempts_max=2)
+        assert (result.attempts, len(server.requests)) == (2, 2)

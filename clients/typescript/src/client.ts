@@ -58,8 +58,9 @@ export class IdentityEngine {
    *
    * An observation without `idempotency_key` gets a new UUIDv7. Observations that fail for a passing
    * reason are repeated with their keys until `timeoutMs`, which counts for each 1,000 observations.
-   * Throws if no observation was processed, for example a `RateLimitedError` or a
-   * `QuotaExceededError`.
+   * Throws if the first call is refused or gets no answer, for example a `RateLimitedError` or a
+   * `QuotaExceededError`. After a `ConnectionError` or `DeadlineError`, observations may have been
+   * applied: repeat them with your own keys.
    */
   process(
     observations: readonly FleetObservation[],

@@ -761,7 +761,7 @@ export interface Fleet {
   include_state?: boolean;
 }
 export interface FleetObservation {
-  /** Id of the instance. */
+  /** Id of the instance. At most 64 characters. */
   instance_id: string;
   mode_target: ModeTarget;
   /** Intensity. 0 to 1. */
@@ -798,6 +798,7 @@ export interface FleetResult {
   /** Index of the observation in `observations`. At least 0. */
   index: number;
   instance_id?: string;
+  idempotency_key?: string;
   status: FleetStatus;
   /** Cycle of the instance. Only with a state. At least 0. */
   cycle?: number;

@@ -121,4 +121,20 @@ calls('have unknown outcomes only if the call may have happened', async () => {
   assert.is(answer.results[1_000]?.retry, 'same_key');
 });
 
+// A later observation was applied before an earlier one, which was then throttled for ever.
+calls('keep the order of an instance across calls', async () => {
+  const refusedLast = Array.from({ length: 999 }, () => applied);
+  await using server = await answering([...refusedLast, wrong]);
+  const observations = Array.from({ length: 1_003 }, (_, n) =>
+    of(n >= 999 && n < 1_002 ? 'a' : `i${n}`),
+  );
+  const { data: answer } = await clientOf(server).process(observations);
+  const end = ['refused', 'not_attempted', 'not_attempted', 'applied'];
+  assert.equal(statusesOf(answer.results.slice(999)), end);
+  assert.equal(
+    bodies(server).map(({ length }) => length),
+    [1_000, 1],
+  );
+});
+
 calls.run();

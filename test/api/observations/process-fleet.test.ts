@@ -170,6 +170,14 @@ refusals('is the same for a foreign, an unknown and a malformed instance', async
   for (const other of others) assert.equal(other, first);
 });
 
+refusals('because its id cannot be repeated has no id in its result', async () => {
+  const [a = ''] = await instances(1);
+  const bad = `{"instance_id":"\\ud800","mode_target":"ORDER","signal_strength":1}`;
+  const answer = await sendText(`{"observations":[${JSON.stringify(at(a, 0))},${bad}]}`);
+  assert.equal(statusesOf(answer), ['applied', 'refused']);
+  assert.is(answer.body.data.results[1].instance_id, undefined);
+});
+
 const whole = suite('a fleet call that is refused as a whole');
 
 for (const [what, body, status, reason] of [
@@ -187,6 +195,12 @@ for (const [what, body, status, reason] of [
     assert.is(limitOf(answer, 'remaining'), limitOf(before, 'remaining') - 1);
   });
 }
+
+// Each of them became a fault with a stack, before the limit of 1,000 was checked.
+whole('because it has 70,000 unsound observations is too long', async () => {
+  const answer = await sendText(`{"observations":[${'{"a":1,"a":1},'.repeat(70_000)}{}]}`);
+  assert.equal([answer.status, answer.body.details.reason], [422, 'too_long']);
+});
 
 whole('because of its text is answered 4xx', async () => {
   const deep = `{"observations":[${'['.repeat(24)}${']'.repeat(24)}]}`;
@@ -245,6 +259,18 @@ quota('is never exceeded by two calls at once', async () => {
   ]);
   const applied = answers.map(({ body }) => body.data.summary.applied);
   assert.is(applied[0] + applied[1], 1_000);
+});
+
+quota('refuses a call whose keys are all new, also beside an invalid observation', async () => {
+  const poor = await planned(1);
+  const [a = ''] = await instances(1, poor);
+  await send([at(a, 0)], {}, poor);
+  const answer = await send(
+    [at(a, 1, { idempotency_key: 'new' }), at(a, 2, { mood: 1 })],
+    {},
+    poor,
+  );
+  assertRefused(answer, 429, 'quota_exceeded');
 });
 
 quota('still answers known keys', async () => {
@@ -308,10 +334,16 @@ keys('twice in a call counts once, and belongs to one observation', async () => 
     ...[at(b, 0, key), at(b, 1)],
   ]);
   assert.equal(statusesOf(answer), ['applied', 'refused', 'applied', 'applied']);
-  assert.is(answer.body.data.results[1].refusal.details.reason, 'idempotency_key_reused');
+  const { reason, field } = answer.body.data.results[1].refusal.details;
+  assert.equal([reason, field], ['idempotency_key_reused', 'observations[1].idempotency_key']);
   const untimed = { instance_id: b, mode_target: 'ORDER', signal_strength: 0.5 };
   const same = { ...untimed, idempotency_key: 'same' };
   assert.equal(statusesOf(await send([same, same])), ['applied', 'replayed']);
+  // A consumer of a queue that delivers at least once sends an observation twice.
+  const [c = ''] = await instances(1);
+  const timed = at(c, 0, { idempotency_key: 'timed' });
+  const again = await send([timed, timed, at(c, 1)]);
+  assert.equal(statusesOf(again), ['applied', 'replayed', 'applied']);
 });
 
 for (const each of [accepted, order, refusals, whole, quota, keys]) each.run();

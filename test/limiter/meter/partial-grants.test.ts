@@ -27,21 +27,11 @@ partial('gets the cycles that are left, and then is refused', () => {
   assert.is(settle(2, 150).allowance?.cyclesRemaining, 250);
 });
 
-// A retried message would reserve the cycles that the first attempt left.
-partial('gets the same cycles if its message is repeated', () => {
-  const { admit, admitMany, settle } = meterOf(100, 1_000);
-  admit(1, 700);
-  assert.is(admitMany(2, 600, 6).cycles, 300);
-  settle(1, 0);
-  const again = admitMany(2, 600, 6);
-  assert.equal([again.cycles, again.allowance?.cyclesRemaining], [300, 700]);
-});
-
 partial('needs no cycle if it requests none', () => {
   const { admitMany } = meterOf(100, 1);
   assert.is(admitMany(1, 1, 1).verdict, 'admitted');
-  const { verdict, reservation } = admitMany(2, 0, 1);
-  assert.equal([verdict, reservation], ['admitted', undefined]);
+  const { verdict, reservation, cycles } = admitMany(2, 0, 1);
+  assert.equal([verdict, reservation, cycles], ['admitted', undefined, 0]);
 });
 
 // The books would show charged cycles that no engine committed and no crash explains.
@@ -52,6 +42,16 @@ partial('is charged for cycles with unknown use, which count as expired', () => 
   const usage = meter.usage(now());
   assert.equal([usage?.cyclesUsed, usage?.cyclesExpired, usage?.cyclesReserved], [250, 50, 0]);
   assert.is(expired(), 1);
+});
+
+// A record with more expired than used cycles cannot be stored, so the meter would stop.
+partial('is charged at most for its reservation', () => {
+  const { meter, admitMany, turn, now, close } = meterOf(100, 400);
+  admitMany(1, 600, 6);
+  meter.answer({ ...settlement(1, 100), cyclesUnknown: 600 }, turn());
+  const usage = meter.usage(now());
+  assert.equal([usage?.cyclesUsed, usage?.cyclesExpired], [400, 300]);
+  close();
 });
 
 const several = suite('a call that counts as several requests');

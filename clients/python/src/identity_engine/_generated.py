@@ -1395,7 +1395,7 @@ class FleetObservation(Model):
     )
     instance_id: str
     """
-    Id of the instance.
+    Id of the instance. At most 64 characters.
     """
 
     mode_target: ModeTarget
@@ -1977,6 +1977,7 @@ class FleetResult(Model):
     """
 
     instance_id: str | None = None
+    idempotency_key: str | None = None
     status: FleetStatus
     cycle: int | None = None
     """

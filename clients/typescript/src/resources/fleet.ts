@@ -26,34 +26,75 @@ type Item = FleetObservation & { readonly idempotency_key: string };
 
 /**
  * Sends observations of many instances, in calls of at most 1,000 observations, and repeats the
- * observations that failed for a passing reason. Throws if no call gets an answer.
+ * observations that failed for a passing reason. Throws the error of the first call. If a later call
+ * fails, its observations are `unknown` or `not_attempted`.
  */
 export async function processFleet(
   caller: Caller,
   observations: readonly FleetObservation[],
   options: FleetOptions,
 ): Promise<Result<ProcessedFleet>> {
-  const items = observations.map(keyed);
-  const results: FleetResult[] = [];
-  let last: Result<ProcessedFleet> | undefined;
-  let attempts = 0;
-  for (const part of partsOf(items)) {
-    const first = results.length;
-    try {
-      last = await processPart(caller, part, options);
-      attempts += last.attempts;
-      results.push(...last.data.results.map((each) => ({ ...each, index: first + each.index })));
-    } catch (error) {
-      // The results of earlier calls must not be lost.
-      if (last === undefined || !isFailure(error)) throw error;
-      results.push(
-        ...items.slice(first).map((item, at) => failed(item, first + at, at < part.length, error)),
-      );
-      break;
+  const list = new FleetList(caller, options);
+  for (const part of partsOf(observations.map(keyed))) await list.send(part);
+  return list.result();
+}
+
+/** The calls of one list of observations. */
+class FleetList {
+  readonly #caller: Caller;
+  readonly #options: FleetOptions;
+  readonly #results: FleetResult[] = [];
+  /** Instances whose later observations are not sent, to keep their order. */
+  readonly #blocked = new Set<string>();
+  #last: Result<ProcessedFleet> | undefined;
+  #attempts = 0;
+  /** Failure of a call, after which nothing is sent. */
+  #failure: FailedCall | undefined;
+
+  constructor(caller: Caller, options: FleetOptions) {
+    this.#caller = caller;
+    this.#options = options;
+  }
+
+  /** Sends the next observations, at most one call with its repetitions. */
+  async send(part: readonly Item[]): Promise<void> {
+    const isSent = (item: Item) =>
+      this.#failure === undefined && !this.#blocked.has(item.instance_id);
+    const sent = part.filter(isSent);
+    const isNeeded = sent.length > 0 || this.#last === undefined;
+    const answers = isNeeded ? await this.#answersTo(sent) : [];
+    const answerTo = new Map(sent.map((item, at) => [item, answers[at]]));
+    for (const item of part) {
+      const result = answerTo.get(item) ?? notAttempted(item);
+      if (isOpen(result)) this.#blocked.add(item.instance_id);
+      this.#results.push({ ...result, index: this.#results.length });
     }
   }
-  if (last === undefined) throw new Error('there is always a call');
-  return { ...last, attempts, data: { summary: summaryOf(results), results } };
+
+  /** Results of all observations, with the facts of the last answer. */
+  result(): Result<ProcessedFleet> {
+    if (this.#last === undefined) throw new Error('there is always a call');
+    const data = { summary: summaryOf(this.#results), results: this.#results };
+    return { ...this.#last, attempts: this.#attempts, data };
+  }
+
+  async #answersTo(sent: readonly Item[]): Promise<readonly FleetResult[]> {
+    try {
+      this.#last = await processPart(this.#caller, sent, this.#options);
+      this.#attempts += this.#last.attempts;
+      return this.#last.data.results;
+    } catch (error) {
+      // The results of earlier calls must not be lost.
+      if (this.#last === undefined || !isFailure(error)) throw error;
+      this.#failure = error;
+      return sent.map((item) => failed(item, error));
+    }
+  }
+}
+
+/** Whether later observations of the instance must wait for this observation. */
+function isOpen({ status }: FleetResult): boolean {
+  return status === 'unknown' || status === 'refused' || status === 'not_attempted';
 }
 
 /** A copy of an observation, with its own key or a new key. */
@@ -90,15 +131,24 @@ async function processPart(
   const { timeoutMs = caller.settings.timeoutMs, signal } = options;
   const deadline = new Deadline(timeoutMs, signal);
   const attemptsMax = options.attemptsMax ?? caller.settings.attemptsMax;
+  let sent = 0;
   const send = async (some: readonly Item[]) => {
     const body = { observations: some, include_state: includeState };
     const call = { method: 'POST', path: '/process', body, repeatable: 'always' } as const;
-    const left = { ...options, timeoutMs: Math.max(1, deadline.leftMs()) };
-    return resultOf<ProcessedFleet>(await caller.call({ ...call, isChange: true, options: left }));
+    const left = {
+      ...{ ...options, timeoutMs: Math.max(1, deadline.leftMs()) },
+      attemptsMax: attemptsMax - sent,
+    };
+    const answer = await caller.call({ ...call, isChange: true, options: left });
+    const answered = resultOf<ProcessedFleet>(answer);
+    sent += answered.attempts;
+    if (answered.data?.results?.length === some.length) return answered;
+    const { status, requestId } = answered;
+    throw new MalformedAnswerError({ status, requestId, text: '' }, true);
   };
   let result = await send(items);
   const results = [...result.data.results];
-  for (let rounds = 1; rounds < attemptsMax; rounds += 1) {
+  for (let rounds = 1; sent < attemptsMax; rounds += 1) {
     const again = passing(results);
     if (again.length === 0) break;
     const retryAfterMs = Math.max(...again.map((at) => 1_000 * (results[at]?.retry_after ?? 0)));
@@ -146,21 +196,28 @@ function unlessFailure(error: unknown): undefined {
   if (!isFailure(error)) throw error;
 }
 
-/** Result of an observation whose call got no usable answer, or was not sent. */
-function failed(
-  { instance_id }: Item,
-  index: number,
-  isSent: boolean,
-  error: FailedCall,
-): FleetResult {
+/** Codes of refusals after which the same call is refused again. */
+const FINAL_CODES: ReadonlySet<string> = new Set([
+  ...['unauthorized', 'forbidden', 'not_found', 'invalid_request'],
+]);
+
+/** Result of an observation whose call failed. */
+function failed({ instance_id, idempotency_key }: Item, error: FailedCall): FleetResult {
+  const isRefused = error instanceof ApiError;
   const refusal = {
-    error: error instanceof ApiError ? error.code : 'service_unavailable',
+    error: isRefused ? error.code : 'service_unavailable',
     message: error.message,
   };
-  const isUnknown = isSent && error.mayHaveHappened;
-  return isUnknown
-    ? { index, instance_id, status: 'unknown', retry: 'same_key', refusal }
-    : { index, instance_id, status: 'not_attempted', retry: 'after', refusal };
+  const named = { index: 0, instance_id, idempotency_key, refusal };
+  if (error.mayHaveHappened) return { ...named, status: 'unknown', retry: 'same_key' };
+  const isFinal = isRefused && FINAL_CODES.has(error.code);
+  const wait = isRefused && error.retryAfterS !== undefined ? error.retryAfterS : undefined;
+  const retry = isFinal ? 'never' : 'after';
+  return { ...named, status: 'not_attempted', retry, ...(wait && { retry_after: wait }) };
+}
+
+function notAttempted({ instance_id, idempotency_key }: Item): FleetResult {
+  return { index: 0, instance_id, idempotency_key, status: 'not_attempted', retry: 'after' };
 }
 
 function summaryOf(results: readonly FleetResult[]): FleetSummary {

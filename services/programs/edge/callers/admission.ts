@@ -72,8 +72,11 @@ export type Admitted = {
   readonly description: CallerDescription | undefined;
   /** Reservation number at the limiter; undefined if nothing is reserved. */
   readonly reservation?: number | undefined;
-  /** Number of reserved cycles; undefined if nothing is reserved. */
-  readonly cycles?: number;
+  /**
+   * Number of reserved cycles of a call with `isPartial`. Undefined if the limiter runs release 1.0,
+   * which reserves all cycles or none.
+   */
+  readonly cycles?: number | undefined;
 };
 
 /**
@@ -111,18 +114,23 @@ export class Admission {
     return this.#keys.isBarred({ caller, address: request.ip }) ? this.#notLookedUp() : undefined;
   }
 
-  /** Asks the limiter for admission and reserves the call's cycles. Never throws. */
-  async admit(call: AdmissionCall): Promise<Admitted> {
-    const { caller, cycles } = call;
-    const { accountId, member } = caller;
+  /** The refusal that needs no answer of the limiter; undefined if the limiter must be asked. */
+  refusedUnasked(call: AdmissionCall): Admitted | undefined {
     if (!this.#keys.mayAsk(call)) {
       return refusedUnknown(unknownHeaders(this.#clock.wallMs()), this.#notLookedUp());
     }
     const limitedBy = this.#limited.find(call);
-    if (limitedBy !== undefined) {
-      this.#metrics.refusedUnasked();
-      return this.#decided('rate_limited', limitedBy, call.scope, undefined);
-    }
+    if (limitedBy === undefined) return undefined;
+    this.#metrics.refusedUnasked();
+    return this.#decided('rate_limited', limitedBy, call.scope, undefined);
+  }
+
+  /** Asks the limiter for admission and reserves the call's cycles. Never throws. */
+  async admit(call: AdmissionCall): Promise<Admitted> {
+    const { caller, cycles } = call;
+    const { accountId, member } = caller;
+    const known = this.refusedUnasked(call);
+    if (known !== undefined) return known;
     const startedMs = this.#clock.monotonicMs();
     const nowMs = this.#clock.wallMs();
     const client = this.#keys.clientDue(call, call.userAgent, nowMs);
@@ -150,8 +158,7 @@ export class Admission {
     const decided = this.#decided(verdict, allowance, call.scope, answer.caller);
     const { reservation } = answer;
     if (reservation === undefined) return decided;
-    // A limiter of release 1.0 reserves all cycles or none.
-    return { ...decided, reservation, cycles: answer.cycles ?? cycles };
+    return { ...decided, reservation, cycles: answer.cycles };
   }
 
   /**

@@ -138,6 +138,8 @@ type Handler<Body, Query> =
   /** Answered by the engines of many instances: one call per item of the body. */
   | {
       readonly kind: 'fleet';
+      /** Maximum number of items. */
+      readonly itemsMax: number;
       readonly request: (body: ItemsBody, nowMs: number) => FleetRequest;
     }
   /** Answered by repeated calls to the same engine, as an event stream (decision 244). */

@@ -22,12 +22,15 @@ const BODY_BYTES_MAX = 1_024 * 1_024;
 /** Observations that count as one request. */
 const OBSERVATIONS_PER_REQUEST = 100;
 
+/** Maximum length of an id in a result. Instance ids have 21 characters. */
+const SHOWN_ID_LENGTH_MAX = 64;
+
 /** Path of the single call, whose fingerprint an item with a key shares. */
 const singlePath = (instanceId: string) => `/v1/instances/${instanceId}/process`;
 
 const ItemSchema = z
   .strictObject({
-    instance_id: z.string().describe('Id of the instance.'),
+    instance_id: z.string().max(SHOWN_ID_LENGTH_MAX).describe('Id of the instance.'),
     ...BatchObservation.shape,
   })
   .meta({
@@ -70,12 +73,12 @@ function fleetRequest({ value, refused }: ItemsBody, nowMs: number): FleetReques
   const body = compiledBody.safeParse(value, WITH_INPUT);
   if (!body.success) throw bodyFault(body.error);
   const { observations, include_state: isStateWanted = false } = body.data;
-  const newestMs = new Map<string, number>();
+  const seen = { newestMs: new Map<string, number>(), keys: new Set<string>() };
   const items = observations.map((item, index) => {
     const fault = refused.get(index);
     try {
       if (fault !== undefined) throw fault;
-      return checkedItem(item, nowMs, newestMs);
+      return checkedItem(item, nowMs, seen);
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       return { kind: 'refused', instanceId: idIn(item), fault: atItem(index, error) } as const;
@@ -89,27 +92,40 @@ function fleetRequest({ value, refused }: ItemsBody, nowMs: number): FleetReques
   };
 }
 
-/**
- * Checks one item. `newestMs`: newest timestamps of the earlier items, by instance. Throws
- * `invalid_request`; `field` is a path in the item.
- */
-function checkedItem(item: unknown, nowMs: number, newestMs: Map<string, number>): FleetItem {
+/** Facts about the earlier items of a call. */
+type Seen = {
+  /** Newest timestamp in Unix milliseconds, by instance. */
+  readonly newestMs: Map<string, number>;
+  /** Instances with keys. */
+  readonly keys: Set<string>;
+};
+
+/** Checks one item. Throws `invalid_request`; `field` is a path in the item. */
+function checkedItem(item: unknown, nowMs: number, seen: Seen): FleetItem {
   const parsed = compiledItem.safeParse(item, WITH_INPUT);
   if (!parsed.success) throw bodyFault(parsed.error);
   const { instance_id: instanceId, idempotency_key: key, ...rest } = parsed.data;
   const observation = observationInput(rest);
   const { timestampMs } = observation;
   assertNotFuture(timestampMs, nowMs, 'timestamp');
-  if (timestampMs !== undefined) {
-    const earlierMs = newestMs.get(instanceId) ?? Number.NEGATIVE_INFINITY;
-    if (timestampMs < earlierMs + CYCLE_INTERVAL_MS_MIN) {
-      const text = 'timestamp: less than 1.000 s after the previous observation of the instance';
-      throw invalid('timestamp_order', 'timestamp', text);
-    }
-    newestMs.set(instanceId, timestampMs);
+  const name = `${instanceId}\n${key?.key}`;
+  // The engine replays a repeated key, so its timestamp does not matter.
+  if (timestampMs !== undefined && !(key !== undefined && seen.keys.has(name))) {
+    assertAscending(instanceId, timestampMs, seen);
   }
+  if (key !== undefined) seen.keys.add(name);
   const idempotency = key === undefined ? undefined : keyOf(key, instanceId);
   return { kind: 'observation', instanceId, observation, idempotency };
+}
+
+/** Throws `timestamp_order` if a timestamp is too close to the previous one of the instance. */
+function assertAscending(instanceId: string, timestampMs: number, { newestMs }: Seen): void {
+  const earlierMs = newestMs.get(instanceId) ?? Number.NEGATIVE_INFINITY;
+  if (timestampMs < earlierMs + CYCLE_INTERVAL_MS_MIN) {
+    const text = 'timestamp: less than 1.000 s after the previous observation of the instance';
+    throw invalid('timestamp_order', 'timestamp', text);
+  }
+  newestMs.set(instanceId, timestampMs);
 }
 
 /** Key of an item, with the fingerprint of the single call with the same observation. */
@@ -118,16 +134,19 @@ function keyOf({ key, observationText }: ItemKeySource, instanceId: string): Ide
   return { key, fingerprint: fingerprintOf('POST', singlePath(instanceId), body) };
 }
 
+/** The id in a refused item, unless the answer should not repeat it. */
 function idIn(item: unknown): string | undefined {
   const { instance_id: id } = (item ?? {}) as { readonly instance_id?: unknown };
-  return typeof id === 'string' ? id : undefined;
+  const isShown = typeof id === 'string' && id.length <= SHOWN_ID_LENGTH_MAX && id.isWellFormed();
+  return isShown ? id : undefined;
 }
 
 /** The fault of an item, with a field in the body. */
 function atItem(index: number, { code, reason, field, message, cause }: Fault): Fault {
   const item = `observations[${index}]`;
   const place = field === undefined ? item : `${item}.${field}`;
-  const text = field !== undefined && message.startsWith(field) ? `${item}.${message}` : message;
+  const own = message.replace(/^the body\b/, 'the item').replace(/ of the body\b/, ' of the item');
+  const text = field !== undefined && own.startsWith(field) ? `${item}.${own}` : own;
   return new Fault(code, text, { reason, field: place, cause });
 }
 
@@ -156,5 +175,5 @@ export const processFleet = endpoint({
   response: dataOf(ProcessedFleet),
   refusals: ['missing_field', 'too_short', 'too_long'],
   refusalCodes: ['quota_exceeded'],
-  handler: { kind: 'fleet', request: fleetRequest },
+  handler: { kind: 'fleet', itemsMax: OBSERVATIONS_MAX, request: fleetRequest },
 });

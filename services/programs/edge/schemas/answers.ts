@@ -214,6 +214,7 @@ export type FleetStatus = (typeof FLEET_STATUSES)[number];
 const FleetResult = named('FleetResult', {
   index: Count.describe('Index of the observation in `observations`.'),
   instance_id: z.string().optional(),
+  idempotency_key: z.string().optional(),
   status: z.enum(FLEET_STATUSES),
   cycle: Count.optional().describe('Cycle of the instance. Only with a state.'),
   stress_state: z.enum(STRESS_STATES).optional(),
@@ -227,9 +228,10 @@ const FleetResult = named('FleetResult', {
     .enum(['never', 'after', 'same_key'])
     .optional()
     .describe(
-      'Without a state. `never`: the same observation is refused again. `after`: nothing changed; ' +
-        'send the observation again. `same_key`: the observation may have been applied; send it ' +
-        'again with the same key, or read the instance if it has no key.',
+      'Absent if the observation was applied. `never`: the same observation is refused again. ' +
+        '`after`: nothing changed; send the observation again, after a throttled result with a ' +
+        'later time. `same_key`: the observation may have been applied; send the observation again ' +
+        'with the same key. An observation without a key may then count twice.',
     ),
   retry_after: Count.optional().describe('Wait before a retry, in seconds.'),
   http_status: z.int().optional().describe('Status that a single call would get.'),

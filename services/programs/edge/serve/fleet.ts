@@ -1,5 +1,4 @@
 /* Serves fleet calls: one engine call for each observation. */
-import assert from 'node:assert/strict';
 import { setImmediate } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Admission, AdmissionCall, Admitted } from '#edge/callers/admission';
@@ -7,47 +6,38 @@ import type { Endpoint, FleetItem, FleetObservation, FleetRequest } from '#edge/
 import { type Exchange, unknownHeaders } from '#edge/http';
 import type { FleetStatus } from '#edge/schemas/answers';
 import type { CallIds, EdgeAnswer, EngineCalls } from '#edge/serve/engine-calls';
-import { faultReply, type Reply } from '#edge/serve/reply';
+import {
+  answerOf,
+  type FleetAnswer,
+  NOT_ATTEMPTED,
+  type Outcome,
+  ofItem,
+  outcomeOf,
+  refusedOutcome,
+} from '#edge/serve/fleet-results';
+import type { Reply } from '#edge/serve/reply';
 import { planFleet } from '#edge/serve/request-plan';
-import { FAULTS } from '#errors/error-codes';
 import { Fault, faultFor, toFault } from '#errors/fault';
-import { CALL_TIMEOUT_MS_MAX } from '#grpc/call-bounds';
-import { bodyText } from '#grpc/engine-messages';
 import type { Clock } from '#stdlib/clock';
 import { traced } from '#telemetry/tracer';
 
 /** Maximum fleet calls that an edge serves at the same time. Each call holds up to 3 MiB. */
 const CALLS_MAX = 16;
 
+/** Maximum fleet calls of an account that an edge serves at the same time. */
+const CALLS_OF_ACCOUNT_MAX = 4;
+
+/**
+ * Maximum duration of the engine calls of a fleet call, in milliseconds. Shorter than the timeout of
+ * a single call, so that the results arrive before clients give up after ten seconds.
+ */
+const FLEET_MS_MAX = 8_000;
+
 /** Maximum instances of a call that are asked at the same time, so that other callers get a turn. */
 const INSTANCES_AT_ONCE = 64;
 
 /** Time after which a call lets the event loop run other work, in milliseconds. */
 const SLICE_MS = 2;
-
-/** Result of an observation. */
-type Outcome = {
-  readonly status: FleetStatus;
-  /** Members of the result after `status`, as JSON text that starts with a comma, or empty. */
-  readonly members: string;
-  /** Cycles that the observation used: 0 or 1. */
-  readonly cycles: number;
-  /** Whether the observation may have used another cycle. */
-  readonly isUnclear?: boolean;
-  /** Whether the quota refused the observation. */
-  readonly isBeyondQuota?: true;
-};
-
-/** Results of a call. */
-export type FleetAnswer = {
-  /** Body of the answer as JSON. */
-  readonly body: string;
-  readonly cyclesUsed: number;
-  /** Cycles of observations with unknown outcome, which are charged too. */
-  readonly cyclesUnknown: number;
-  /** Whether the quota refused every observation. */
-  readonly isWithoutQuota: boolean;
-};
 
 type FleetPorts = {
   readonly engine: EngineCalls;
@@ -75,23 +65,30 @@ type Context = {
 /** Serves fleet calls, a bounded number at the same time. */
 export class FleetCalls {
   readonly #ports: FleetPorts;
-  #open = 0;
+  /** Accounts of the calls in progress. */
+  readonly #open: string[] = [];
+  #turn: Promise<void> = Promise.resolve();
 
   constructor(ports: FleetPorts) {
     this.#ports = ports;
   }
 
   /** Takes a place for a call until disposal. Throws `overloaded` if there is none. */
-  begin(): Disposable {
-    if (this.#open >= CALLS_MAX) {
+  begin(accountId: string): Disposable {
+    const ofAccount = this.#open.filter((each) => each === accountId).length;
+    if (this.#open.length >= CALLS_MAX || ofAccount >= CALLS_OF_ACCOUNT_MAX) {
       throw faultFor('overloaded', 'too many fleet calls; retry', { retryAfterS: 1 });
     }
-    this.#open += 1;
+    this.#open.push(accountId);
     return {
-      [Symbol.dispose]: () => {
-        this.#open -= 1;
-      },
+      [Symbol.dispose]: () => void this.#open.splice(this.#open.indexOf(accountId), 1),
     };
+  }
+
+  /** Resolves in a turn of the event loop for one call alone: parsing a body takes milliseconds. */
+  ownTurn(): Promise<void> {
+    this.#turn = this.#turn.then(() => setImmediate());
+    return this.#turn;
   }
 
   /**
@@ -109,7 +106,7 @@ export class FleetCalls {
     const nowMs = clock.wallMs();
     const context: Context = {
       ...{ call, request, requestId, onFailure, modelVersion: allowance?.modelVersion },
-      deadlineAtMs: nowMs + CALL_TIMEOUT_MS_MAX,
+      deadlineAtMs: nowMs + FLEET_MS_MAX,
       granted: new Set(observationsOf(request).slice(0, refusal === undefined ? cycles : 0)),
       quotaFault: quotaExceeded(allowance?.monthResetAtS ?? 0, nowMs),
     };
@@ -136,24 +133,28 @@ export class FleetCalls {
   ): Promise<void> {
     let isBlocked = false;
     for (const index of group) {
+      while (slice.isOver) await slice.next();
       const item = context.request.items[index];
-      if (item === undefined) continue;
-      if (isBlocked) {
+      if (isBlocked || item === undefined) {
         outcomes[index] = NOT_ATTEMPTED;
         continue;
       }
-      while (slice.isOver) await slice.next();
-      let outcome: Outcome;
-      try {
-        outcome = await this.#outcomeOf(item, index, context);
-      } catch (error) {
-        const fault = toFault(error);
-        // After the quota is used up, the later observations are only answered if they are known.
-        isBlocked = fault.code !== 'quota_exceeded';
-        outcome = refused(isBlocked ? fault : context.quotaFault, context.requestId);
-        if (fault.httpStatus >= 500) context.onFailure(fault);
-      }
-      outcomes[index] = outcome;
+      const outcome = await this.#attempt(item, index, context);
+      // After the quota is used up, later observations are still answered if their keys are known.
+      isBlocked = outcome.fault !== undefined && outcome.fault.code !== 'quota_exceeded';
+      // Without a reserved cycle, the engine applies nothing.
+      outcomes[index] = context.granted.has(index) ? outcome : { ...outcome, isUnknown: false };
+    }
+  }
+
+  async #attempt(item: FleetItem, index: number, context: Context): Promise<Outcome> {
+    try {
+      return await this.#outcomeOf(item, index, context);
+    } catch (error) {
+      const fault = toFault(error);
+      if (fault.httpStatus >= 500) context.onFailure(fault);
+      const shown = fault.code === 'quota_exceeded' ? context.quotaFault : ofItem(fault, index);
+      return refusedOutcome(shown, context.requestId);
     }
   }
 
@@ -201,8 +202,8 @@ export type ServeFleetPorts = {
 };
 
 /**
- * Serves a fleet call, from admission to answer. A call beyond the bound is refused
- * at once, before its body is parsed. Rejects only if the code has a bug.
+ * Serves a fleet call, from admission to answer. A call beyond the bound is refused at once, before
+ * its body is parsed. Rejects only if the code has a bug.
  */
 export async function serveFleet(
   endpoint: Endpoint,
@@ -212,7 +213,7 @@ export async function serveFleet(
   ports: ServeFleetPorts,
 ): Promise<void> {
   try {
-    using _ = ports.fleet.begin();
+    using _ = ports.fleet.begin(exchange.caller?.accountId ?? '');
     await servePlaced(endpoint, request, reply, exchange, ports);
   } catch (error) {
     const headers = unknownHeaders(ports.clock.wallMs());
@@ -230,14 +231,20 @@ async function servePlaced(
   const { caller, requestId } = exchange;
   if (caller === undefined) throw new Error('the request is not authenticated');
   const { admission, clock } = ports;
-  const plan = faultOr(() => planFleet(endpoint, request, clock.wallMs()));
-  const { cycles, requests } = plan instanceof Fault ? { cycles: 0, requests: 1 } : plan;
-  const call: AdmissionCall = {
+  const single: Omit<AdmissionCall, 'cycles'> = {
     ...{ caller, address: request.ip, userAgent: request.headers['user-agent'] },
     ...{ callId: ports.callIds.next(), callTag: 0, isKeyed: false, scope: 'full' },
-    ...{ cycles, requests, isPartial: true },
     traceparent: exchange.trace?.traceparent,
   };
+  const early = admission.refusedUnasked({ ...single, cycles: 0 });
+  if (early?.refusal !== undefined) {
+    ports.reply.refuse(request, reply, endpoint, early.refusal, early.headers);
+    return;
+  }
+  await ports.fleet.ownTurn();
+  const plan = faultOr(() => planFleet(endpoint, request, clock.wallMs()));
+  const { cycles, requests } = plan instanceof Fault ? { cycles: 0, requests: 1 } : plan;
+  const call: AdmissionCall = { ...single, cycles, requests, isPartial: true };
   const admitted = await admission.admit(call);
   const { refusal } = admitted;
   if (plan instanceof Fault) {
@@ -253,11 +260,10 @@ async function servePlaced(
   try {
     const onFailure = (failure: Fault) => ports.reply.failed(request, endpoint, failure);
     const answered = await ports.fleet.process(plan, call, admitted, { requestId, onFailure });
-    const isReserved = refusal === undefined && cycles > 0;
-    const headers = isReserved
+    const headers = isSettled(call, admitted, answered)
       ? await admission.settle(call, answered.cyclesUsed, admitted, answered.cyclesUnknown)
       : admitted.headers;
-    if (refusal !== undefined && answered.isWithoutQuota) {
+    if (refusal !== undefined && !answered.hasReplays) {
       ports.reply.refuse(request, reply, endpoint, refusal, headers);
     } else {
       ports.reply.send(request, reply, endpoint, endpoint.success, headers, answered.body);
@@ -265,6 +271,15 @@ async function servePlaced(
   } finally {
     ports.inFlight.calls -= 1;
   }
+}
+
+/**
+ * Whether to settle a call now. A limiter of release 1.0 cannot charge unknown cycles, so the
+ * reservation must expire as used.
+ */
+function isSettled(call: AdmissionCall, admitted: Admitted, answered: FleetAnswer): boolean {
+  if (admitted.refusal !== undefined || call.cycles === 0) return false;
+  return admitted.cycles !== undefined || answered.cyclesUnknown === 0;
 }
 
 /** Result of `plan`, or the fault that it throws. */
@@ -329,89 +344,4 @@ function groupsOf(items: readonly FleetItem[]): Map<string | number, number[]> {
 function quotaExceeded(monthResetAtS: number, nowMs: number): Fault {
   const retryAfterS = Math.max(1, Math.ceil(monthResetAtS - nowMs / 1_000));
   return new Fault('quota_exceeded', 'the monthly quota is used up', { retryAfterS });
-}
-
-const NOT_ATTEMPTED: Outcome = { status: 'not_attempted', members: ',"retry":"after"', cycles: 0 };
-
-function outcomeOf(answer: EdgeAnswer, isStateWanted: boolean): Outcome {
-  const { throttledRetryAfterS, isReplayed, isPerhapsOwn, cycles } = answer;
-  const state = stateOf(bodyText(answer), isStateWanted);
-  if (throttledRetryAfterS > 0) {
-    const members = `${state},"retry":"after","retry_after":${throttledRetryAfterS}`;
-    return { status: 'throttled', members, cycles };
-  }
-  const status = isReplayed ? 'replayed' : 'applied';
-  // The answer may belong to a lost attempt of this call, whose cycle is then charged.
-  return { status, members: state, cycles, isUnclear: isPerhapsOwn === true };
-}
-
-const DATA_START = '{"data":{';
-const DATA_END = '}}';
-
-/**
- * State of an instance as members of a result. `body`: answer to a single call. Copies the members
- * from the text, because parsing an answer costs as much as a cycle of the model. The engine writes
- * the members in this order, and no text of callers (engine/json).
- */
-function stateOf(body: string, isStateWanted: boolean): string {
-  const cycle = memberAt(body, '"cycle":', ',', 0);
-  const stress = memberAt(body, '"stress_state":', ',', cycle.end);
-  const allowed = memberAt(body, '"allowed_actions":', ']', stress.end);
-  const forbidden = memberAt(body, '"forbidden_actions":', ']', allowed.end);
-  const level = memberAt(body, '"drift":{"level":', ',', forbidden.end);
-  const whole = isStateWanted ? `,${body.slice(DATA_START.length, -DATA_END.length)}` : '';
-  return (
-    `,"cycle":${cycle.text},"stress_state":${stress.text},"drift_level":${level.text}` +
-    `,"allowed_actions":${allowed.text}],"forbidden_actions":${forbidden.text}]${whole}`
-  );
-}
-
-/** The value between `start` and the next `end`, which is not part of the value. */
-function memberAt(body: string, start: string, end: string, from: number) {
-  const at = body.indexOf(start, from) + start.length;
-  const endsAt = body.indexOf(end, at);
-  assert(at >= start.length && endsAt >= 0, `the engine's answer must have ${start}`);
-  return { text: body.slice(at, endsAt), end: endsAt };
-}
-
-function refused(fault: Fault, requestId: string): Outcome {
-  const { status: httpStatus, body } = faultReply(fault, requestId);
-  const isUnknown = fault.isOutcomeUnknown || fault.code === 'internal';
-  const wait = fault.retryAfterS === undefined ? '' : `,"retry_after":${fault.retryAfterS}`;
-  const members = `,"retry":"${retryOf(fault, isUnknown)}"${wait},"http_status":${httpStatus},"refusal":${body}`;
-  if (isUnknown) return { status: 'unknown', members, cycles: 0, isUnclear: true };
-  const outcome = { status: 'refused', members, cycles: 0 } as const;
-  return fault.code === 'quota_exceeded' ? { ...outcome, isBeyondQuota: true } : outcome;
-}
-
-function retryOf({ code }: Fault, isUnknown: boolean): string {
-  if (isUnknown) return 'same_key';
-  return FAULTS[code].isRetryable || code === 'quota_exceeded' ? 'after' : 'never';
-}
-
-/** The answer with all results, in input order. */
-function answerOf(
-  items: readonly FleetItem[],
-  outcomes: readonly Outcome[],
-): FleetAnswer & { readonly summary: Readonly<Record<FleetStatus, number>> } {
-  const summary = {
-    ...{ applied: 0, replayed: 0, throttled: 0 },
-    ...{ refused: 0, unknown: 0, not_attempted: 0 },
-  };
-  let cyclesUsed = 0;
-  let cyclesUnknown = 0;
-  let withoutQuota = 0;
-  const results = outcomes.map((outcome, index) => {
-    const { status, members } = outcome;
-    summary[status] += 1;
-    cyclesUsed += outcome.cycles;
-    if (outcome.isUnclear === true) cyclesUnknown += 1;
-    if (outcome.isBeyondQuota === true) withoutQuota += 1;
-    const id = items[index]?.instanceId;
-    const named = id === undefined ? '' : `,"instance_id":${JSON.stringify(id)}`;
-    return `{"index":${index}${named},"status":"${status}"${members}}`;
-  });
-  const body = `{"data":{"summary":${JSON.stringify(summary)},"results":[${results.join(',')}]}}`;
-  const isWithoutQuota = withoutQuota === outcomes.length;
-  return { body, cyclesUsed, cyclesUnknown, isWithoutQuota, summary };
 }

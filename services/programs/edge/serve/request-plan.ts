@@ -94,7 +94,8 @@ export function planFleet(
   if (handler.kind !== 'fleet') throw new Error(`${endpoint.name} is no fleet call`);
   queryOf(endpoint, request);
   const bytes = request.body instanceof Buffer ? request.body : undefined;
-  return handler.request(parseJsonItems(readableBody(request, bytes)), nowMs);
+  const body = parseJsonItems(readableBody(request, bytes), handler.itemsMax);
+  return handler.request(body, nowMs);
 }
 
 /** A checked query, and the names of the parameters that the caller sent. */

@@ -192,20 +192,14 @@ export class Meter {
       this.#isRecorded = false;
     }
     const answer = { verdict, allowance: this.#allowance(turn) };
-    if (reservation === undefined) return answer;
-    return call.isPartial === true
-      ? { ...answer, reservation, cycles }
-      : { ...answer, reservation };
+    const isGranted = verdict === 'admitted' && call.isPartial === true;
+    const granted = isGranted ? { ...answer, cycles } : answer;
+    return reservation === undefined ? granted : { ...granted, reservation };
   }
 
-  /**
-   * Cycles to reserve for a call: all, or with `isPartial` at most the cycles that are left. A
-   * repeated call gets the cycles of its first attempt.
-   */
-  #cyclesFor(call: AdmitCall): number {
-    if (call.isPartial !== true) return call.cycles;
-    const held = this.#month.heldFor(call);
-    return held > 0 ? held : Math.min(call.cycles, this.#cyclesRemaining());
+  /** Cycles to reserve for a call: all, or with `isPartial` at most the cycles that are left. */
+  #cyclesFor({ cycles, isPartial }: AdmitCall): number {
+    return isPartial === true ? Math.min(cycles, this.#cyclesRemaining()) : cycles;
   }
 
   /** Upper bound for requests that an earlier process granted without records in the window. */

@@ -75,7 +75,7 @@ export class Month {
     return this.#reserved;
   }
 
-  /** Used cycles whose use is unknown, mostly from reservations without settlement. */
+  /** Charged cycles whose use no edge reported, mostly of reservations without settlement. */
   get expired(): number {
     return this.#expired;
   }
@@ -207,13 +207,9 @@ export class Month {
    * reservation, because at most one of these calls commits.
    */
   missingFor(call: CallName, cycles: number): number {
-    return Math.max(0, cycles - this.heldFor(call));
-  }
-
-  /** Cycles in the present month's open reservation of a call; 0 without a reservation. */
-  heldFor(call: CallName): number {
     const open = this.#reservations.find(call);
-    return open?.monthEndsAtMs === this.endsAtMs ? open.cycles : 0;
+    const held = open?.monthEndsAtMs === this.endsAtMs ? open.cycles : 0;
+    return Math.max(0, cycles - held);
   }
 
   /**
@@ -260,10 +256,12 @@ export class Month {
     const isNumbered = reservation !== undefined && open.number !== undefined;
     if (isNumbered && reservation !== open.number) return false;
     open.callsOpen -= 1;
-    open.used = Math.max(open.used, Math.min(cyclesUsed + cyclesUnknown, open.cycles));
+    const known = Math.min(cyclesUsed, open.cycles);
+    const unknown = Math.min(cyclesUnknown, open.cycles - known);
+    open.used = Math.max(open.used, known + unknown);
     if (open.callsOpen > 0 && open.used < open.cycles) return true;
     this.#reservations.close(call.callId);
-    this.#charge(open, open.used, cyclesUnknown);
+    this.#charge(open, open.used, unknown);
     return true;
   }
 
@@ -297,14 +295,14 @@ export class Month {
   }
 
   /**
-   * Turns reserved cycles into used cycles, `unclear` of which nobody has reported. A past month's
-   * reservations do not affect the present month.
+   * Turns reserved cycles into used cycles. `unknown`: part of `used` that no edge confirmed. A past
+   * month's reservations do not affect the present month.
    */
-  #charge(reservation: Reservation, used: number, unclear: number): void {
-    if (unclear > 0) this.events.lost('expired', unclear);
+  #charge(reservation: Reservation, used: number, unknown: number): void {
+    if (unknown > 0) this.events.lost('expired', unknown);
     if (reservation.monthEndsAtMs !== this.endsAtMs) return;
     this.#reserved -= reservation.cycles;
-    this.#expired += unclear;
+    this.#expired += unknown;
     this.#cycles.add(used, this.#today);
     reservation.key?.add(used, this.#today);
   }

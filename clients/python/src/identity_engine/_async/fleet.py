@@ -14,8 +14,10 @@ from identity_engine._core.fleet import (
     Item,
     at,
     failed,
+    is_open,
     keyed,
     merged,
+    not_attempted,
     parts_of,
     passing,
     retry_after_s_of,
@@ -56,32 +58,47 @@ class AsyncFleetCalls:
         self._request_id = request_id
         self._bounds = caller.settings.bounds_of(timeout_s, attempts_max)
         self._attempts = 0
+        self._last: Result[ProcessedFleet] | None = None
+        self._failure: IdentityEngineError | None = None
+        """Failure of a call, after which nothing is sent."""
 
     async def process(self, observations: Sequence[object]) -> Result[ProcessedFleet]:
-        """Sends all observations. Raises if no call gets an answer."""
-        items = [keyed(each) for each in observations]
+        """Sends all observations. Raises the error of the first call.
+
+        If a later call fails, its observations are ``unknown`` or ``not_attempted``.
+        """
         results: list[FleetResult] = []
-        last: Result[ProcessedFleet] | None = None
-        for part in parts_of(items):
-            first = len(results)
-            try:
-                last = await self._process_part(part)
-            except FAILED_CALL as error:
-                # The results of earlier calls must not be lost.
-                if last is None:
-                    raise
-                results += [
-                    failed(item, first + index, error, is_sent=index < len(part))
-                    for index, item in enumerate(items[first:])
-                ]
-                break
-            results += [at(each, first + each.index) for each in last.data.results]
-        assert last is not None, "there is always a call"
-        return merged(last, results, self._attempts)
+        # Instances whose later observations are not sent, to keep their order.
+        blocked: set[object] = set()
+        for part in parts_of([keyed(each) for each in observations]):
+            is_sent = [
+                self._failure is None and item.get("instance_id") not in blocked for item in part
+            ]
+            sent = [item for item, is_in in zip(part, is_sent, strict=True) if is_in]
+            answers = iter(await self._answers_to(sent) if sent or self._last is None else ())
+            for item, is_in in zip(part, is_sent, strict=True):
+                result = next(answers) if is_in else not_attempted(item)
+                if is_open(result):
+                    blocked.add(item.get("instance_id"))
+                results.append(at(result, len(results)))
+        assert self._last is not None, "there is always a call"
+        return merged(self._last, results, self._attempts)
+
+    async def _answers_to(self, sent: Sequence[Item]) -> Sequence[FleetResult]:
+        try:
+            self._last = await self._process_part(sent)
+        except FAILED_CALL as error:
+            # The results of earlier calls must not be lost.
+            if self._last is None:
+                raise
+            self._failure = error
+            return [failed(item, error) for item in sent]
+        return self._last.data.results
 
     async def _process_part(self, items: Sequence[Item]) -> Result[ProcessedFleet]:
         ends_s = time.monotonic() + self._bounds.timeout_s
-        result = await self._send(items, self._bounds.timeout_s)
+        before = self._attempts
+        result = await self._send(items, self._bounds.timeout_s, self._bounds.attempts_max)
         results = list(result.data.results)
         rounds = 0
         while again := passing(results):
@@ -89,19 +106,23 @@ class AsyncFleetCalls:
             step_s = min(WAIT_S_MAX, WAIT_S_MIN * 2.0 ** min(rounds - 1, 16))
             wait_s = max(random.random() * step_s, retry_after_s_of(results, again))
             left_s = ends_s - time.monotonic() - wait_s
-            is_last = self._bounds.attempts_max is not None and rounds >= self._bounds.attempts_max
-            if is_last or left_s <= WAIT_S_MIN:
+            attempts_max = self._bounds.attempts_max
+            if attempts_max is not None:
+                attempts_max -= self._attempts - before
+            if (attempts_max is not None and attempts_max < 1) or left_s <= WAIT_S_MIN:
                 break
             await sleep(wait_s)
             try:
-                result = await self._send([items[index] for index in again], left_s)
+                result = await self._send([items[index] for index in again], left_s, attempts_max)
             except FAILED_CALL:
                 break
             for index, each in zip(again, result.data.results, strict=True):
                 results[index] = at(each, index)
         return merged(result, results, self._attempts)
 
-    async def _send(self, items: Sequence[Item], timeout_s: float) -> Result[ProcessedFleet]:
+    async def _send(
+        self, items: Sequence[Item], timeout_s: float, attempts_max: int | None
+    ) -> Result[ProcessedFleet]:
         body: dict[str, object] = {"observations": list(items)}
         if self._include_state:
             body["include_state"] = True
@@ -114,12 +135,21 @@ class AsyncFleetCalls:
             in_order=True,
         )
         try:
-            answer = await self._caller.send(call, timeout_s, self._bounds.attempts_max)
+            answer = await self._caller.send(call, timeout_s, attempts_max)
         except IdentityEngineError as error:
             self._attempts += error.attempts
             raise
         self._attempts += answer.attempts
-        return result_of(answer, _FLEET)
+        result = result_of(answer, _FLEET)
+        if len(result.data.results) != len(items):
+            malformed = MalformedAnswerError(
+                "the answer has another number of results",
+                status=result.status,
+                request_id=result.request_id,
+            )
+            malformed.may_have_happened = True
+            raise malformed
+        return result
 
 
 _FLEET = One[ProcessedFleet]

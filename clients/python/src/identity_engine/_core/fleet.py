@@ -72,17 +72,40 @@ def at(result: FleetResult, index: int) -> FleetResult:
     return result.model_copy(update={"index": index})
 
 
-def failed(item: Item, index: int, error: IdentityEngineError, *, is_sent: bool) -> FleetResult:
-    """Result of an observation whose call got no usable answer, or was not sent."""
+FINAL_CODES = frozenset({"unauthorized", "forbidden", "not_found", "invalid_request"})
+"""Codes of refusals after which the same call is refused again."""
+
+
+def failed(item: Item, error: IdentityEngineError) -> FleetResult:
+    """Result of an observation whose call failed."""
     code = error.code if isinstance(error, ApiError) else "service_unavailable"
-    is_unknown = is_sent and error.may_have_happened
+    refusal = FleetRefusal(error=code, message=str(error))
+    if error.may_have_happened:
+        return _result_of(item, "unknown", "same_key", refusal)
+    result = _result_of(item, "not_attempted", "never" if code in FINAL_CODES else "after", refusal)
+    wait_s = error.retry_after_s if isinstance(error, ApiError) else None
+    return result if wait_s is None else result.model_copy(update={"retry_after": round(wait_s)})
+
+
+def not_attempted(item: Item) -> FleetResult:
+    """Result of an observation that was not sent."""
+    return _result_of(item, "not_attempted", "after", None)
+
+
+def _result_of(item: Item, status: str, retry: str, refusal: FleetRefusal | None) -> FleetResult:
     return FleetResult(
-        index=index,
+        index=0,
         instance_id=item.get("instance_id"),
-        status="unknown" if is_unknown else "not_attempted",
-        retry="same_key" if is_unknown else "after",
-        refusal=FleetRefusal(error=code, message=str(error)),
+        idempotency_key=item.get("idempotency_key"),
+        status=status,
+        retry=retry,
+        refusal=refusal,
     )
+
+
+def is_open(result: FleetResult) -> bool:
+    """Whether later observations of the instance must wait for this observation."""
+    return result.status in ("unknown", "refused", "not_attempted")
 
 
 def merged(

@@ -148,6 +148,8 @@ class IdentityEngine:
         Raises:
             RateLimitedError: The minute has too few requests left for the first call.
             QuotaExceededError: No cycle is left, and no observation was replayed.
+            ConnectionError, DeadlineError: The first call got no answer. Observations may have been
+                applied: repeat them with your own keys.
         """
         calls = FleetCalls(
             self._caller,
