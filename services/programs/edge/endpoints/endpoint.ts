@@ -12,6 +12,7 @@ import {
 } from '#edge/schemas/instance';
 import type { AccountAudit, AccountBilling } from '#edge/serve/account';
 import type { ItemsBody } from '#edge/serve/json';
+import type { TimeSlice } from '#edge/serve/time-slice';
 import type { FaultCode } from '#errors/error-codes';
 import type { FaultReason } from '#errors/error-reasons';
 import { type Fault, invalid } from '#errors/fault';
@@ -140,7 +141,7 @@ type Handler<Body, Query> =
       readonly kind: 'fleet';
       /** Maximum number of items. */
       readonly itemsMax: number;
-      readonly request: (body: ItemsBody, nowMs: number) => FleetRequest;
+      readonly request: (body: ItemsBody, nowMs: number, slice: TimeSlice) => Promise<FleetRequest>;
     }
   /** Answered by repeated calls to the same engine, as an event stream (decision 244). */
   | {

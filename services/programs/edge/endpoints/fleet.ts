@@ -9,6 +9,7 @@ import { dataOf, ProcessedFleet } from '#edge/schemas/answers';
 import { fingerprintOf } from '#edge/serve/engine-calls';
 import { type ItemKeySource, type ItemsBody, withoutMember } from '#edge/serve/json';
 import { bodyFault } from '#edge/serve/request-plan';
+import type { TimeSlice } from '#edge/serve/time-slice';
 import { Fault, invalid } from '#errors/fault';
 import type { IdempotencyKey } from '#grpc/engine-messages';
 import { CYCLE_INTERVAL_MS_MIN } from '#identity/model';
@@ -69,27 +70,42 @@ const WITH_INPUT = { reportInput: true };
  * Checks a body and its items. Throws `invalid_request` for a body that is invalid as a whole. An
  * invalid item becomes a refused item.
  */
-function fleetRequest({ value, refused }: ItemsBody, nowMs: number): FleetRequest {
+async function fleetRequest(
+  { value, refused }: ItemsBody,
+  nowMs: number,
+  slice: TimeSlice,
+): Promise<FleetRequest> {
   const body = compiledBody.safeParse(value, WITH_INPUT);
   if (!body.success) throw bodyFault(body.error);
   const { observations, include_state: isStateWanted = false } = body.data;
   const seen = { newestMs: new Map<string, number>(), keys: new Set<string>() };
-  const items = observations.map((item, index) => {
-    const fault = refused.get(index);
-    try {
-      if (fault !== undefined) throw fault;
-      return checkedItem(item, nowMs, seen);
-    } catch (error) {
-      if (!(error instanceof Fault)) throw error;
-      return { kind: 'refused', instanceId: idIn(item), fault: atItem(index, error) } as const;
-    }
-  });
+  const items: FleetItem[] = [];
+  for (const [index, item] of observations.entries()) {
+    while (slice.isOver) await slice.next();
+    items.push(
+      itemOr(index, item, () => {
+        const fault = refused.get(index);
+        if (fault !== undefined) throw fault;
+        return checkedItem(item, nowMs, seen);
+      }),
+    );
+  }
   return {
     items,
     isStateWanted,
     requests: Math.ceil(items.length / OBSERVATIONS_PER_REQUEST),
     cycles: items.filter(({ kind }) => kind === 'observation').length,
   };
+}
+
+/** The checked item, or the item with the fault that `check` throws. */
+function itemOr(index: number, item: unknown, check: () => FleetItem): FleetItem {
+  try {
+    return check();
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return { kind: 'refused', instanceId: idIn(item), fault: atItem(index, error) };
+  }
 }
 
 /** Facts about the earlier items of a call. */

@@ -17,6 +17,7 @@ import {
 } from '#edge/serve/fleet-results';
 import type { Reply } from '#edge/serve/reply';
 import { planFleet } from '#edge/serve/request-plan';
+import { TimeSlice } from '#edge/serve/time-slice';
 import { Fault, faultFor, toFault } from '#errors/fault';
 import type { Clock } from '#stdlib/clock';
 import { traced } from '#telemetry/tracer';
@@ -35,9 +36,6 @@ const FLEET_MS_MAX = 8_000;
 
 /** Maximum instances of a call that are asked at the same time, so that other callers get a turn. */
 const INSTANCES_AT_ONCE = 64;
-
-/** Time after which a call lets the event loop run other work, in milliseconds. */
-const SLICE_MS = 2;
 
 type FleetPorts = {
   readonly engine: EngineCalls;
@@ -112,7 +110,7 @@ export class FleetCalls {
     };
     const outcomes: Outcome[] = new Array(request.items.length);
     const groups = groupsOf(request.items).values();
-    const slice = new Slice(clock);
+    const slice = new TimeSlice(clock);
     const work = async () => {
       for (const group of groups) await this.#processGroup(group, context, outcomes, slice);
     };
@@ -129,7 +127,7 @@ export class FleetCalls {
     group: readonly number[],
     context: Context,
     outcomes: Outcome[],
-    slice: Slice,
+    slice: TimeSlice,
   ): Promise<void> {
     let isBlocked = false;
     for (const index of group) {
@@ -139,7 +137,8 @@ export class FleetCalls {
         outcomes[index] = NOT_ATTEMPTED;
         continue;
       }
-      const outcome = await this.#attempt(item, index, context);
+      const attempted = this.#attempt(item, index, context);
+      const outcome = attempted instanceof Promise ? await attempted : attempted;
       // After the quota is used up, later observations are still answered if their keys are known.
       isBlocked = outcome.fault !== undefined && outcome.fault.code !== 'quota_exceeded';
       // Without a reserved cycle, the engine applies nothing.
@@ -147,14 +146,19 @@ export class FleetCalls {
     }
   }
 
-  async #attempt(item: FleetItem, index: number, context: Context): Promise<Outcome> {
-    try {
-      return await this.#outcomeOf(item, index, context);
-    } catch (error) {
+  // Engines in this process answer at once, and a thousand promises cost more than their answers.
+  #attempt(item: FleetItem, index: number, context: Context): Outcome | Promise<Outcome> {
+    const failed = (error: unknown): Outcome => {
       const fault = toFault(error);
       if (fault.httpStatus >= 500) context.onFailure(fault);
       const shown = fault.code === 'quota_exceeded' ? context.quotaFault : ofItem(fault, index);
       return refusedOutcome(shown, context.requestId);
+    };
+    try {
+      const outcome = this.#outcomeOf(item, index, context);
+      return outcome instanceof Promise ? outcome.catch(failed) : outcome;
+    } catch (error) {
+      return failed(error);
     }
   }
 
@@ -242,7 +246,8 @@ async function servePlaced(
     return;
   }
   await ports.fleet.ownTurn();
-  const plan = faultOr(() => planFleet(endpoint, request, clock.wallMs()));
+  const planned = planFleet(endpoint, request, clock.wallMs(), new TimeSlice(clock));
+  const plan = await planned.catch(toFault);
   const { cycles, requests } = plan instanceof Fault ? { cycles: 0, requests: 1 } : plan;
   const call: AdmissionCall = { ...single, cycles, requests, isPartial: true };
   const admitted = await admission.admit(call);
@@ -282,47 +287,9 @@ function isSettled(call: AdmissionCall, admitted: Admitted, answered: FleetAnswe
   return admitted.cycles !== undefined || answered.cyclesUnknown === 0;
 }
 
-/** Result of `plan`, or the fault that it throws. */
-function faultOr<T>(plan: () => T): T | Fault {
-  try {
-    return plan();
-  } catch (error) {
-    return toFault(error);
-  }
-}
-
 /** Whether an earlier call may have applied an observation. */
 function hasKeys({ items }: FleetRequest): boolean {
   return items.some((item) => item.kind === 'observation' && item.idempotency !== undefined);
-}
-
-/** Time slice of a call. Calls that engines in this process answer would otherwise block others. */
-class Slice {
-  readonly #clock: Clock;
-  #endsAtMs: number;
-  #turn: Promise<void> | undefined;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-    this.#endsAtMs = clock.monotonicMs() + SLICE_MS;
-  }
-
-  /** Whether the slice is over. */
-  get isOver(): boolean {
-    return this.#turn !== undefined || this.#clock.monotonicMs() >= this.#endsAtMs;
-  }
-
-  /** Resolves in the next slice, which begins after other work of the event loop. */
-  next(): Promise<void> {
-    this.#turn ??= this.#begin();
-    return this.#turn;
-  }
-
-  async #begin(): Promise<void> {
-    await setImmediate();
-    this.#endsAtMs = this.#clock.monotonicMs() + SLICE_MS;
-    this.#turn = undefined;
-  }
 }
 
 /** Indexes of the valid observations, in input order. */

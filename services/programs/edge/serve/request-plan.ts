@@ -10,6 +10,7 @@ import type {
 import { readIfMatch } from '#edge/http';
 import { readIdempotencyKey } from '#edge/serve/engine-calls';
 import { parseJsonBody, parseJsonItems } from '#edge/serve/json';
+import type { TimeSlice } from '#edge/serve/time-slice';
 import type { FaultReason } from '#errors/error-reasons';
 import { type Fault, invalid, toFault } from '#errors/fault';
 import type { EngineCommand, IdempotencyKey } from '#grpc/engine-messages';
@@ -85,17 +86,18 @@ export function planRequest(
 }
 
 /** Checks the headers and the body of a fleet call. Throws `invalid_request`. */
-export function planFleet(
+export async function planFleet(
   endpoint: Endpoint,
   request: FastifyRequest,
   nowMs: number,
-): FleetRequest {
+  slice: TimeSlice,
+): Promise<FleetRequest> {
   const { handler } = endpoint;
   if (handler.kind !== 'fleet') throw new Error(`${endpoint.name} is no fleet call`);
   queryOf(endpoint, request);
   const bytes = request.body instanceof Buffer ? request.body : undefined;
   const body = parseJsonItems(readableBody(request, bytes), handler.itemsMax);
-  return handler.request(body, nowMs);
+  return await handler.request(body, nowMs, slice);
 }
 
 /** A checked query, and the names of the parameters that the caller sent. */
