@@ -157,7 +157,7 @@ async function otherP99(
   const count = (seconds * 1_000) / PAUSE_MS;
   const times = Array.from({ length: count }, async (_, at) => {
     const dueMs = beganMs + at * PAUSE_MS;
-    await pause(dueMs - performance.now());
+    await pause(Math.max(0, dueMs - performance.now()));
     await (await fetch(url, { headers })).json();
     return performance.now() - dueMs;
   });
