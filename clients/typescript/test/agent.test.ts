@@ -334,8 +334,11 @@ away('hides mapped tools if the policy is closed, and notes nothing by that', as
 
 away('throws before the turn if the policy is raise', async () => {
   await using server = await FakeServer.start(refusal(503, 'service_unavailable'));
-  const { agent } = agentOn(server, { unavailable: 'raise' });
-  await rejection(agent.begin({ runId: 'a' }), ServiceUnavailableError);
+  const { agent, errors } = agentOn(server, { unavailable: 'raise' });
+  for (const runId of ['a', 'b']) {
+    await rejection(agent.begin({ runId }), ServiceUnavailableError);
+  }
+  assert.equal(errors, [], 'a thrown error is not reported too');
 });
 
 away('uses the last contract until the contract is too old', async () => {

@@ -162,27 +162,30 @@ export class Agent<Tool extends string = string> {
     // The other half of the time is for the contract, also if an appraiser is slow.
     if (this.#waiting > 0) await this.#waitFor(this.#sending, this.#timeoutMs / 2);
     if (this.#ageMs > freshMs) {
-      try {
-        await this.#refresh(untilMs - performance.now());
-      } catch (error) {
-        if (isFatal(error)) throw error;
-        const isUsable = this.#ageMs <= staleMs;
-        if (!isUsable && unavailable === 'raise') throw error;
-        if (!isUsable) return this.#turn(start, key, undefined);
-      }
+      const failed = await this.#refresh(untilMs - performance.now());
+      const isUsable = this.#ageMs <= staleMs;
+      if (failed !== undefined && !isUsable && unavailable === 'raise') throw failed.error;
+      if (failed?.isFirst === true) this.#report(failed.error);
+      if (failed !== undefined && !isUsable) return this.#turn(start, key, undefined);
     }
     return this.#turn(start, key, this.#guard.contract);
   }
 
-  /** Requests the contract. Throws the last failure at once while the agent rests. */
-  async #refresh(timeoutMs: number): Promise<void> {
-    if (this.#isResting) throw this.#failure;
+  /**
+   * Requests the contract. Returns the failure of a service that is away: the last failure at once
+   * while the agent rests.
+   */
+  async #refresh(
+    timeoutMs: number,
+  ): Promise<{ readonly error: unknown; readonly isFirst: boolean } | undefined> {
+    if (this.#isResting) return { error: this.#failure, isFirst: false };
     try {
       await this.#guard.refresh({ timeoutMs: Math.max(timeoutMs, 1) });
       this.#failure = undefined;
+      return undefined;
     } catch (error) {
-      if (!isFatal(error)) this.#fail(error);
-      throw error;
+      if (isFatal(error)) throw error;
+      return { error, isFirst: this.#rest(error) };
     }
   }
 
@@ -192,15 +195,15 @@ export class Agent<Tool extends string = string> {
 
   /** Notes a failure of the service, or reports any other error. */
   #survive(error: unknown): void {
-    if (isFatal(error)) this.#report(error);
-    else this.#fail(error);
+    if (isFatal(error) || this.#rest(error)) this.#report(error);
   }
 
-  /** Notes that the service is away. Reports only the first failure until the next answer. */
-  #fail(error: unknown): void {
-    if (this.#failure === undefined) this.#report(error);
+  /** Notes that the service is away. Returns whether this is the first failure since an answer. */
+  #rest(error: unknown): boolean {
+    const isFirst = this.#failure === undefined;
     this.#failure = error;
     this.#restingUntilMs = performance.now() + REST_MS;
+    return isFirst;
   }
 
   /** Age of the newest contract, in milliseconds; infinite without a contract. */
