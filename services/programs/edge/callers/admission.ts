@@ -114,11 +114,8 @@ export class Admission {
     return this.#keys.isBarred({ caller, address: request.ip }) ? this.#notLookedUp() : undefined;
   }
 
-  /** The refusal that needs no answer of the limiter; undefined if the limiter must be asked. */
-  refusedUnasked(call: AdmissionCall): Admitted | undefined {
-    if (!this.#keys.mayAsk(call)) {
-      return refusedUnknown(unknownHeaders(this.#clock.wallMs()), this.#notLookedUp());
-    }
+  /** The cached refusal of a rate-limited call; undefined if the limiter must be asked. */
+  rateLimited(call: AdmissionCall): Admitted | undefined {
     const limitedBy = this.#limited.find(call);
     if (limitedBy === undefined) return undefined;
     this.#metrics.refusedUnasked();
@@ -129,8 +126,11 @@ export class Admission {
   async admit(call: AdmissionCall): Promise<Admitted> {
     const { caller, cycles } = call;
     const { accountId, member } = caller;
-    const known = this.refusedUnasked(call);
-    if (known !== undefined) return known;
+    if (!this.#keys.mayAsk(call)) {
+      return refusedUnknown(unknownHeaders(this.#clock.wallMs()), this.#notLookedUp());
+    }
+    const limited = this.rateLimited(call);
+    if (limited !== undefined) return limited;
     const startedMs = this.#clock.monotonicMs();
     const nowMs = this.#clock.wallMs();
     const client = this.#keys.clientDue(call, call.userAgent, nowMs);

@@ -240,9 +240,9 @@ async function servePlaced(
     ...{ callId: ports.callIds.next(), callTag: 0, isKeyed: false, scope: 'full' },
     traceparent: exchange.trace?.traceparent,
   };
-  const early = admission.refusedUnasked({ ...single, cycles: 0 });
-  if (early?.refusal !== undefined) {
-    ports.reply.refuse(request, reply, endpoint, early.refusal, early.headers);
+  const limited = admission.rateLimited({ ...single, cycles: 0 });
+  if (limited?.refusal !== undefined) {
+    ports.reply.refuse(request, reply, endpoint, limited.refusal, limited.headers);
     return;
   }
   await ports.fleet.ownTurn();
