@@ -71,6 +71,30 @@ accepted('with include_state has the state of each instance', async () => {
   assert.is(drift.level, 'D0');
 });
 
+// The edge copies these fields from the text of the engine's answer.
+accepted('has the same fields in a result and in its state, at all levels', async () => {
+  const [a = ''] = await instances(1);
+  const modes = ['ORDER', 'STRESS_RESPONSE', 'EXPLORATION', 'STRESS_RESPONSE', 'ASSERTION'];
+  const observations = Array.from({ length: 400 }, (_, n) =>
+    at(a, n * 5, {
+      mode_target: modes[Math.floor(n / 40) % 5],
+      signal_strength: n % 3 === 0 ? 1 : 0.8,
+    }),
+  );
+  const { results } = (await send(observations, { include_state: true })).body.data;
+  const levels = new Set<string>();
+  for (const { snapshot, contract, drift, ...shown } of results) {
+    assert.equal(
+      [shown.cycle, shown.stress_state, shown.drift_level],
+      [snapshot.cycle, snapshot.stress_state, drift.level],
+    );
+    assert.equal(shown.allowed_actions, contract.allowed_actions);
+    assert.equal(shown.forbidden_actions, contract.forbidden_actions);
+    levels.add(shown.stress_state).add(shown.drift_level);
+  }
+  assert.ok(levels.size >= 5, [...levels].join());
+});
+
 accepted('costs a request for each 100 observations, and the applied cycles', async () => {
   const ids = await instances(5);
   const before = await caller.send('GET', `/instances/${ids[0]}`);
