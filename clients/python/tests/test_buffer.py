@@ -35,8 +35,9 @@ OTHER = "inst_fedcba9876543210"
 
 @contextmanager
 def buffer_of(client: Any, **options: Any) -> Iterator[Any]:
-    """Yields a buffer of the client's kind."""
+    """Yields a buffer of the client's kind, by default without fleet calls."""
     inner: Any = client._target
+    options = {"fleet_calls": False, **options}
     if client._loop is None:
         yield ObservationBuffer(inner, **options)
         return

@@ -16,6 +16,11 @@ export type BufferOptions = {
   readonly pendingMax?: number | undefined;
   /** Maximum instances with a batch in flight, ≥ 1; default 64. */
   readonly instancesAtOnce?: number | undefined;
+  /**
+   * Whether batches of at most 4 observations of several instances may share a fleet call, which
+   * costs fewer requests. Default: true.
+   */
+  readonly fleetCalls?: boolean | undefined;
   /** Called for each permanently rejected observation. Exceptions are ignored. */
   readonly onRejected?: ((rejected: RejectedObservation) => void) | undefined;
   /** Called for each throttled observation. Exceptions are ignored. */

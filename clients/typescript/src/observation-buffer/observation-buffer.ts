@@ -5,6 +5,7 @@ import type { BatchObservation } from '../models.ts';
 import type { InstanceHandle } from '../resources/instance-handle.ts';
 import { Backlog, BufferClosedError } from './backlog.ts';
 import { BATCH_ITEMS_MAX, type Batch, type Item, itemOf } from './batch.ts';
+import { BatchSender } from './batch-sender.ts';
 import { type BufferClock, type Moment, momentOf, systemClock } from './buffer-clock.ts';
 import { BufferSpool } from './buffer-spool.ts';
 import type {
@@ -49,6 +50,9 @@ function takenBack(
   };
 }
 
+/** Share of the maximum delay for which a small batch waits for batches of other instances. */
+const JOIN_SHARE = 0.1;
+
 /** Default time limit of `close`, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 30_000;
 
@@ -75,6 +79,7 @@ export class ObservationBuffer {
   readonly #floors: RecentFloors;
   readonly #backlog: Backlog;
   readonly #dispatcher: Dispatcher;
+  readonly #sender: BatchSender;
   readonly #aborted = new AbortController();
   readonly #spool: BufferSpool | undefined;
   /** Resolves when the spool's entries are queued; rejects if the spool cannot be read. */
@@ -103,6 +108,8 @@ export class ObservationBuffer {
       instancesAtOnce: integer('instancesAtOnce', options.instancesAtOnce ?? 64, 1),
     };
     this.#floors = new RecentFloors(this.#options.pendingMax);
+    const joinMs = this.#options.delayMaxMs * JOIN_SHARE;
+    this.#sender = new BatchSender(client, clock, joinMs, options.fleetCalls ?? true);
     this.#backlog = new Backlog(this.#options.pendingMax);
     this.#dispatcher = new Dispatcher({
       clock,
@@ -242,7 +249,7 @@ export class ObservationBuffer {
     const send = async () => {
       await this.#spool?.move(queue.instanceId, batch);
       isMoved = true;
-      return await instance.processBatch(observations, { idempotencyKey, signal });
+      return await this.#sender.send(instance, observations, { idempotencyKey, signal });
     };
     const outcome = await send().then(
       (result) => outcomeOfResult(result, observations.length),

@@ -25,7 +25,10 @@ export type Reply = (sent: Sent) => Response | Promise<Response>;
 /** Scene start, in Unix milliseconds. */
 export const START_MS = Date.UTC(2026, 0, 15, 12);
 
-/** A buffer in virtual time. Batch n gets reply n; the last reply repeats. */
+/**
+ * A buffer in virtual time, by default without fleet calls. Request n gets reply n; the last reply
+ * repeats.
+ */
 export function sceneOf(options: BufferOptions = {}, ...replies: Reply[]) {
   const clock = new VirtualClock(randomOf(1), START_MS);
   const sent: Sent[] = [];
@@ -42,7 +45,12 @@ export function sceneOf(options: BufferOptions = {}, ...replies: Reply[]) {
   };
   const baseUrl = 'http://model.test/v1';
   const client = new IdentityEngine({ apiKey: 'k', baseUrl, attemptsMax: 1, fetch });
-  return { clock, sent, client, buffer: new ObservationBuffer(client, options, clock) };
+  return {
+    clock,
+    sent,
+    client,
+    buffer: new ObservationBuffer(client, { fleetCalls: false, ...options }, clock),
+  };
 }
 
 /** Header that every answer of the service has. */

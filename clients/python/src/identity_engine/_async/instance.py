@@ -248,5 +248,9 @@ class AsyncInstanceHandle(AsyncInstanceReads):
         self, answer: Answer, result: Observed[Any], state: Processed | BatchProcessed
     ) -> None:
         if not is_old(result):
-            seen = Seen(state.contract, answer.began_s, time.monotonic(), state.snapshot.cycle)
-            self._guards.update(seen)
+            self._saw_state(state, answer.began_s)
+
+    def _saw_state(self, state: Processed | BatchProcessed, began_s: float) -> None:
+        """Updates the guards with a state whose request began at this monotonic time."""
+        seen = Seen(state.contract, began_s, time.monotonic(), state.snapshot.cycle)
+        self._guards.update(seen)

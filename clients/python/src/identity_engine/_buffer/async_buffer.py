@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from identity_engine._async.client import AsyncIdentityEngine
 from identity_engine._async.instance import AsyncInstanceHandle
 from identity_engine._buffer.batch import UnacknowledgedBatch
+from identity_engine._buffer.batch_sender import JOIN_SHARE, BatchSender
 from identity_engine._buffer.core import BufferCore
 from identity_engine._buffer.options import (
     Acknowledged,
@@ -26,8 +27,8 @@ from identity_engine._core.dictionaries import BatchObservationInput
 from identity_engine._core.process import Place, inherited, process
 from identity_engine._sync.instance import InstanceHandle
 from identity_engine.errors import ConfigurationError
-from identity_engine.models import BatchProcessed
-from identity_engine.results import Observed
+from identity_engine.models import BatchProcessed, ProcessedFleet
+from identity_engine.results import Observed, Result
 
 
 def now_ms() -> int:
@@ -68,6 +69,8 @@ class AsyncObservationBuffer:
         on_rejected: Called for each refused observation.
         on_acknowledged: Called for each applied batch.
         on_throttled: Called for each observation that was throttled at the caller's timestamp.
+        fleet_calls: Whether batches of at most 4 observations of several instances may share a
+            fleet call, which costs fewer requests.
         spool: File or store for unfinished observations. One buffer uses a spool at a time;
             ``close`` closes the spool.
 
@@ -87,6 +90,7 @@ class AsyncObservationBuffer:
         on_rejected: Callable[[Rejected], None] | None = None,
         on_acknowledged: Callable[[Acknowledged], None] | None = None,
         on_throttled: Callable[[ThrottledObservation], None] | None = None,
+        fleet_calls: bool = True,
         spool: SpoolStore | str | os.PathLike[str] | None = None,
         clock_ms: Callable[[], int] = now_ms,
     ) -> None:
@@ -98,6 +102,17 @@ class AsyncObservationBuffer:
         ) -> Observed[BatchProcessed]:
             handle = self._handles.get(instance_id) or client.instance(instance_id)
             return await handle.process_batch(observations, idempotency_key=key)
+
+        async def send_fleet(
+            observations: Sequence[dict[str, Any]],
+        ) -> Result[ProcessedFleet]:
+            # The buffer itself repeats failed batches: a slow engine must not delay the others.
+            return await client.process(observations, include_state=True, attempts_max=1)
+
+        def saw(instance_id: str, state: BatchProcessed, began_s: float) -> None:
+            handle = self._handles.get(instance_id)
+            if handle is not None:
+                handle._saw_state(state, began_s)
 
         options = BufferOptions(
             batch_max,
@@ -111,7 +126,10 @@ class AsyncObservationBuffer:
         )
 
         def make() -> BufferCore:
-            return BufferCore(send, options, clock_ms)
+            sender = BatchSender(
+                send, send_fleet, saw, join_s=delay_max_s * JOIN_SHARE, is_shared=fleet_calls
+            )
+            return BufferCore(sender.send, options, clock_ms)
 
         self._make = make
         self._process = process()

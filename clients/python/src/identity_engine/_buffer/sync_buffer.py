@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from identity_engine._buffer.async_buffer import SPOOL_OF_PARENT, instance_id_of, now_ms
 from identity_engine._buffer.batch import UnacknowledgedBatch
+from identity_engine._buffer.batch_sender import JOIN_SHARE, BatchSender
 from identity_engine._buffer.core import BufferCore
 from identity_engine._buffer.options import (
     Acknowledged,
@@ -27,8 +28,8 @@ from identity_engine._core.process import Lock, inherited, process
 from identity_engine._sync.client import IdentityEngine
 from identity_engine._sync.instance import InstanceHandle
 from identity_engine.errors import BufferClosedError, ConfigurationError
-from identity_engine.models import BatchProcessed
-from identity_engine.results import Observed
+from identity_engine.models import BatchProcessed, ProcessedFleet
+from identity_engine.results import Observed, Result
 
 T = TypeVar("T")
 
@@ -63,6 +64,8 @@ class ObservationBuffer:
         on_rejected: Called for each refused observation.
         on_acknowledged: Called for each applied batch.
         on_throttled: Called for each observation that was throttled at the caller's timestamp.
+        fleet_calls: Whether batches of at most 4 observations of several instances may share a
+            fleet call, which costs fewer requests.
         spool: File or store for unfinished observations. One buffer uses a spool at a time;
             ``close`` closes the spool.
 
@@ -82,6 +85,7 @@ class ObservationBuffer:
         on_rejected: Callable[[Rejected], None] | None = None,
         on_acknowledged: Callable[[Acknowledged], None] | None = None,
         on_throttled: Callable[[ThrottledObservation], None] | None = None,
+        fleet_calls: bool = True,
         spool: SpoolStore | str | os.PathLike[str] | None = None,
         clock_ms: Callable[[], int] = now_ms,
     ) -> None:
@@ -100,7 +104,7 @@ class ObservationBuffer:
         self._lock = Lock()
 
         def start() -> BufferThread:
-            return BufferThread(client, options, clock_ms)
+            return BufferThread(client, options, clock_ms, fleet_calls)
 
         self._has_spool = options.spool is not None
         self._start = start
@@ -191,7 +195,11 @@ class BufferThread:
     """Event loop of a buffer on its own thread, in one process."""
 
     def __init__(
-        self, client: IdentityEngine, options: BufferOptions, clock_ms: Callable[[], int]
+        self,
+        client: IdentityEngine,
+        options: BufferOptions,
+        clock_ms: Callable[[], int],
+        fleet_calls: bool,
     ) -> None:
         self.process = process()
         self.handles = weakref.WeakValueDictionary[str, InstanceHandle]()
@@ -215,8 +223,25 @@ class BufferThread:
                 self._senders, send_now, instance_id, observations, key
             )
 
+        def send_fleet_now(observations: Sequence[dict[str, Any]]) -> Result[ProcessedFleet]:
+            # The buffer itself repeats failed batches: a slow engine must not delay the others.
+            return client.process(observations, include_state=True, attempts_max=1)
+
+        async def send_fleet(
+            observations: Sequence[dict[str, Any]],
+        ) -> Result[ProcessedFleet]:
+            running = asyncio.get_running_loop()
+            return await running.run_in_executor(self._senders, send_fleet_now, observations)
+
+        def saw(instance_id: str, state: BatchProcessed, began_s: float) -> None:
+            handle = self.handles.get(instance_id)
+            if handle is not None:
+                handle._saw_state(state, began_s)
+
         async def make() -> BufferCore:
-            core = BufferCore(send, options, clock_ms)
+            join_s = options.delay_max_s * JOIN_SHARE
+            sender = BatchSender(send, send_fleet, saw, join_s=join_s, is_shared=fleet_calls)
+            core = BufferCore(sender.send, options, clock_ms)
             core.start()
             return core
 
