@@ -215,6 +215,7 @@ exceptions('have a reason, and do not cover other failures', () => {
     status: 404,
     answerHeaders: { allow: ['GET'] },
     reason: undefined,
+    resultStatuses: [],
   };
   const isCovered = (changed: Partial<SchemaFailure>) =>
     SCHEMA_EXCEPTIONS.some(({ covers }) => covers({ ...failure, ...changed }));
@@ -229,6 +230,9 @@ exceptions('have a reason, and do not cover other failures', () => {
   const forbidden = { headers: {}, text: '{"context":{"a":{"__proto__":1}}}' };
   assert.ok(isCovered({ ...refused, reason: 'unknown_field', request: forbidden }));
   assert.not.ok(isCovered({ ...refused, reason: 'unknown_field' }));
+  const applied = { check: 'negative_data_rejection', operation: 'POST /process', status: 200 };
+  assert.ok(isCovered({ ...applied, resultStatuses: ['applied', 'refused'] }));
+  assert.not.ok(isCovered({ ...applied, resultStatuses: ['applied'] }));
 });
 
 for (const each of [finds, seeds, reading, exceptions]) each.run();

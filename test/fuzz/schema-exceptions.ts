@@ -9,6 +9,8 @@ export type SchemaFailure = {
   readonly answerHeaders: Readonly<Record<string, readonly string[]>>;
   /** `details.reason` in the answer, if any. */
   readonly reason: string | undefined;
+  /** Statuses of the results in the answer to a fleet call; empty for other answers. */
+  readonly resultStatuses: readonly string[];
 };
 
 /** An accepted failure. */
@@ -87,6 +89,15 @@ export const SCHEMA_EXCEPTIONS: readonly SchemaException[] = [
       status === 400 &&
       reason === 'invalid_parameter' &&
       /^GET \S+\/(?:instances|history|drift)\?(?:\S*&)?cursor=/.test(request.text),
+  },
+  {
+    name: 'an invalid observation among those of a fleet call',
+    because: 'only its own result has the error, and the others are applied (decision 317)',
+    covers: ({ check, operation, status, resultStatuses }) =>
+      check === 'negative_data_rejection' &&
+      operation === 'POST /process' &&
+      status === 200 &&
+      resultStatuses.includes('refused'),
   },
   ...[...INEXPRESSIBLE].map(([reason, because]) => ({
     name: `a valid request refused with ${reason}`,

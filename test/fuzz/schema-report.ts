@@ -64,7 +64,13 @@ function failureOf(check: Json, sent: Json, interaction: Json): SchemaFailure {
     status: response.status_code ?? 0,
     answerHeaders: response.headers ?? {},
     reason: body?.details?.reason,
+    resultStatuses: resultStatusesIn(body),
   };
+}
+
+function resultStatusesIn(body: Json): string[] {
+  const results = body?.data?.results;
+  return Array.isArray(results) ? results.map(({ status }) => status) : [];
 }
 
 function textOf({ check, operation, message, status, reason, request }: SchemaFailure): string {

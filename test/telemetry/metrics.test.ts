@@ -262,6 +262,7 @@ async function makeTraffic(running: Service): Promise<string[]> {
   for (const _ of ['taken', 'too early']) {
     await caller.send('POST', `/instances/${id}/process`, { json: now });
   }
+  await caller.send('POST', '/process', { json: { observations: [{ instance_id: id, ...now }] } });
   for (const path of [
     '/instances',
     `/instances/${id}/drift`,

@@ -11,8 +11,8 @@ export class StreamCounter implements AsyncDisposable {
   readonly baseUrl: string;
   readonly #close: () => Promise<void>;
   #open = 0;
-  /** Streams that were opened so far. */
-  opened = 0;
+  /** Maximum number of streams that were open at the same time. */
+  openMax = 0;
 
   private constructor(baseUrl: string, close: () => Promise<void>) {
     this.baseUrl = baseUrl;
@@ -45,7 +45,7 @@ export class StreamCounter implements AsyncDisposable {
 
   #count(answer: NodeJS.EventEmitter): void {
     this.#open += 1;
-    this.opened += 1;
+    this.openMax = Math.max(this.openMax, this.#open);
     answer.once('close', () => {
       this.#open -= 1;
     });

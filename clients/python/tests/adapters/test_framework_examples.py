@@ -122,15 +122,15 @@ def chat(text: str | None = None, calls: list[str] | None = None) -> Reply:
     return Reply(body=json.dumps(body).encode())
 
 
-def test_readme_states_the_proven_versions() -> None:
-    row = re.search(r"^\| Proven version \|(.*)\|$", README, re.MULTILINE)
+def test_readme_states_the_tested_versions() -> None:
+    row = re.search(r"^\| Tested version \|(.*)\|$", README, re.MULTILINE)
     assert row is not None
     stated = [cell.strip() for cell in row.group(1).split("|")]
     assert stated == [version(package) for package in PACKAGES]
 
 
-def test_readme_states_the_proven_methods() -> None:
-    row = re.search(r"^\| Proven methods \|(.*)\|$", README, re.MULTILINE)
+def test_readme_states_the_tested_methods() -> None:
+    row = re.search(r"^\| Tested methods \|(.*)\|$", README, re.MULTILINE)
     assert row is not None
     stated = [sorted(re.findall(r"`(\w+)`", cell)) for cell in row.group(1).split("|")]
     assert stated == [sorted(driver.entries) for driver in DRIVERS]

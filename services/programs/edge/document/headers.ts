@@ -71,8 +71,8 @@ export const PARAMETERS: Readonly<Record<string, Json>> = {
   LastEventId: parameter(
     'Last-Event-ID',
     'The `id` of the last event that you received: the stream continues after this event. ' +
-      'Browsers send the header when they reconnect.',
-    { pattern: EVENT_ID.source },
+      'Browsers send the header when they reconnect. An empty header counts as none.',
+    { pattern: `^$|${EVENT_ID.source}` },
   ),
   StripeSignature: parameter(
     'Stripe-Signature',
