@@ -7,6 +7,7 @@ import {
   ObservationBuffer,
 } from '../src/identity-engine.ts';
 import {
+  type Outcome,
   outcomeOfError,
   outcomeOfFleetResult,
   outcomeOfResult,
@@ -14,7 +15,7 @@ import {
   type SentObservation,
   writeLine,
 } from './support/call-line.ts';
-import { RecordedWire } from './support/recorded-wire.ts';
+import { RecordedWire, type Traffic } from './support/recorded-wire.ts';
 
 /*
  * Sends calls to a service for some seconds, and writes each call with its outcome as a line of
@@ -48,6 +49,9 @@ const MODES: readonly ModeTarget[] = [
   ...(['PERCEPTION', 'EXPLORATION', 'ORDER', 'ASSERTION'] as const),
   ...(['CONNECTION', 'IDENTITY', 'STRESS_RESPONSE'] as const),
 ];
+
+/** Outcome of an observation that perhaps shares its version with another observation. */
+const MAYBE_ONE_VERSION = { kind: 'unknown', why: 'perhaps in one version with another' };
 
 const endMs = performance.now() + Number(values.seconds) * 1_000;
 const wire = new RecordedWire({
@@ -190,13 +194,11 @@ async function buffered(count: number): Promise<void> {
   );
   const buffer = new ObservationBuffer(client, {
     onAcknowledged: ({ instanceId, observations, result }) => {
-      const traffic = wire.take(markIn(observations[0]));
-      const outcome = outcomeOfResult(result, traffic);
-      writeLine({ ...batchOf(instanceId, observations), traffic, outcome });
+      batchEnded(instanceId, observations, (traffic) => outcomeOfResult(result, traffic));
     },
     onRejected: ({ instanceId, observation, error }) => {
       const outcome = { kind: 'refused', status: error.status, reason: error.code };
-      writeLine({ ...batchOf(instanceId, [observation]), traffic: undefined, outcome });
+      batchEnded(instanceId, [observation], () => outcome);
     },
   });
   while (performance.now() < endMs) {
@@ -210,8 +212,7 @@ async function buffered(count: number): Promise<void> {
     const outcome = mayHaveHappened
       ? { kind: 'unknown', why: left.reason }
       : { kind: 'refused', ...left };
-    const traffic = wire.take(markIn(observations[0]));
-    writeLine({ ...batchOf(instanceId, observations), traffic, outcome });
+    batchEnded(instanceId, observations, () => outcome);
   }
 }
 
@@ -254,20 +255,48 @@ async function sendFleet(sent: readonly OfFleet[]): Promise<void> {
   }
 }
 
-function batchOf(instance: string, observations: readonly Observation[]) {
-  calls += 1;
-  const sent = observations.map((observation) => ({
+/**
+ * Logs a batch of a buffer: as one call, or as a call for each observation if any attempt was a
+ * fleet call, because the service then wrote a version for each observation.
+ */
+function batchEnded(
+  instance: string,
+  observations: readonly Observation[],
+  outcomeOf: (traffic: Traffic | undefined) => Outcome,
+): void {
+  const taken = observations.map((each) => wire.take(markIn(each)));
+  const [traffic] = taken;
+  const outcome = outcomeOf(traffic);
+  const line = (sent: readonly Observation[], isBatch: boolean) => {
+    calls += 1;
+    const shape = { isBatch, isEveryStateWanted: false, hasItemKeys: true };
+    const requested = { kind: 'process', ...shape, observations: sent.map(sentOf) };
+    return { id: calls, instance, requested };
+  };
+  if (!taken.some((each) => each?.isFleet)) {
+    writeLine({ ...line(observations, true), traffic, outcome });
+    return;
+  }
+  // A later attempt for one instance may have written the rest of the batch as one version.
+  const isRestUncertain = taken.some((each) => each?.isSingle);
+  for (const [at, observation] of observations.entries()) {
+    const happened = isRestUncertain && at > 0 ? MAYBE_ONE_VERSION : { kind: 'superseded' };
+    writeLine({
+      ...line([observation], false),
+      traffic: traffic && { ...traffic, key: undefined },
+      outcome: outcome.kind === 'acknowledged' ? happened : outcome,
+    });
+  }
+}
+
+function sentOf(observation: Observation): SentObservation {
+  return {
     mark: markIn(observation),
     mode: MODES.indexOf(observation.mode_target),
     signal: observation.signal_strength,
-    confidence: observation.confidence,
+    confidence: observation.confidence ?? 0,
     timestampMs: Date.parse(observation.timestamp ?? ''),
-  }));
-  const requested = {
-    ...{ kind: 'process', isBatch: true, isEveryStateWanted: false, hasItemKeys: true },
-    observations: sent,
   };
-  return { id: calls, instance, requested };
 }
 
 function markIn(observation: Observation | undefined): string {

@@ -11,6 +11,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any, TypeVar
 
@@ -31,7 +32,7 @@ from identity_engine import (
     Result,
 )
 from identity_engine.models import CreatedInstance, ResetMode
-from recorded_wire import RecordedWire
+from recorded_wire import RecordedWire, Traffic
 
 R = TypeVar("R", bound=Result[Any])
 
@@ -58,6 +59,13 @@ MODES = (
     "IDENTITY",
     "STRESS_RESPONSE",
 )
+
+
+SUPERSEDED: Outcome = {"kind": "superseded"}
+"""Outcome of an applied observation whose answer has no ETag."""
+
+MAYBE_ONE_VERSION: Outcome = {"kind": "unknown", "why": "perhaps in one version with another"}
+"""Outcome of an observation that perhaps shares its version with another observation."""
 
 
 class Subject:
@@ -141,9 +149,7 @@ class Driver:
             outcomes = [outcome_of_error(error)] * len(sent)
         traffic = self._wire.take(request_id)
         for (id, each), outcome in zip(sent, outcomes, strict=True):
-            self._calls += 1
-            requested = {**process_of([each], is_batch=False), "hasItemKeys": True}
-            write_line(self._calls, requested, id, traffic, outcome)
+            self._write_process(id, [each], traffic, outcome, is_batch=False)
 
     async def _step(self, subject: Subject) -> bool:
         """Makes one call. Returns False after deleting the instance."""
@@ -254,13 +260,37 @@ class Driver:
         observations: Sequence[Mapping[str, Any]],
         outcome_of: Callable[[Any], Outcome],
     ) -> None:
+        """Logs a batch as one call, or as a call for each observation.
+
+        If any attempt was a fleet call, the service wrote a version for each observation.
+        """
+        taken = [self._wire.take(each["context"]["mark"]) for each in observations]
+        traffic = taken[0]
+        outcome = outcome_of(traffic)
+        sent = [sent_of(body) for body in observations]
+        if traffic is None or not any(each and each.is_fleet for each in taken):
+            self._write_process(instance, sent, traffic, outcome, is_batch=True)
+            return
+        # A later attempt for one instance may have written the rest of the batch as one version.
+        is_rest_uncertain = any(each and each.is_single for each in taken)
+        for at, observation in enumerate(sent):
+            happened = MAYBE_ONE_VERSION if is_rest_uncertain and at > 0 else SUPERSEDED
+            known = happened if outcome["kind"] == "acknowledged" else outcome
+            unkeyed = replace(traffic, key=None)
+            self._write_process(instance, [observation], unkeyed, known, is_batch=False)
+
+    def _write_process(
+        self,
+        instance: str,
+        sent: Sequence[SentObservation],
+        traffic: Traffic | None,
+        outcome: Outcome,
+        *,
+        is_batch: bool,
+    ) -> None:
         self._calls += 1
-        traffic = self._wire.take(observations[0]["context"]["mark"])
-        requested = {
-            **process_of([sent_of(body) for body in observations], is_batch=True),
-            "hasItemKeys": True,
-        }
-        write_line(self._calls, requested, instance, traffic, outcome_of(traffic))
+        requested = {**process_of(sent, is_batch=is_batch), "hasItemKeys": True}
+        write_line(self._calls, requested, instance, traffic, outcome)
 
 
 def left_open(_: object) -> Outcome:

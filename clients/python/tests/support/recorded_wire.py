@@ -15,7 +15,7 @@ _MARK = re.compile(rb'"mark":\s*"([^"]+)"')
 
 @dataclass(slots=True)
 class Traffic:
-    """Traffic of one call, over all attempts."""
+    """Traffic of one call, or of one observation of a buffer, over all attempts."""
 
     start_ms: float
     """First attempt's start, in monotonic milliseconds."""
@@ -24,6 +24,10 @@ class Traffic:
     """Newest attempt's idempotency key."""
     content: bytes = b""
     """Newest forwarded answer body."""
+    is_fleet: bool = False
+    """Whether any attempt was a fleet call."""
+    is_single: bool = False
+    """Whether any attempt was a call for one instance."""
 
 
 class RecordedWire(httpx.AsyncBaseTransport):
@@ -40,31 +44,35 @@ class RecordedWire(httpx.AsyncBaseTransport):
         self._traffic: dict[str, Traffic] = {}
 
     def take(self, name: str) -> Traffic | None:
-        """Removes and returns the traffic of a call, by request id or by a marker in its body."""
+        """Removes and returns the traffic of a call, by request id or by a mark in its body."""
         return self._traffic.pop(name, None)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         if self._has_new_keys and "idempotency-key" in request.headers:
             request.headers["idempotency-key"] = str(uuid.uuid4())
-        traffic = self._note(request, await request.aread())
+        noted = self._note(request, await request.aread())
         response = await self._inner.handle_async_request(request)
         content = await response.aread()
         await response.aclose()
         if request.method != "GET" and random.random() < self._lost_share:
             raise httpx.ReadError("the answer is lost", request=request)
-        if traffic is not None:
+        for traffic in noted:
             traffic.content = content
         return httpx.Response(response.status_code, headers=response.headers, content=content)
 
     async def aclose(self) -> None:
         await self._inner.aclose()
 
-    def _note(self, request: httpx.Request, body: bytes) -> Traffic | None:
-        mark = _MARK.search(body)
-        name = request.headers.get("x-request-id") or (mark and mark[1].decode())
-        if not name:
-            return None
-        traffic = self._traffic.setdefault(name, Traffic(time.perf_counter() * 1_000))
-        traffic.attempts += 1
-        traffic.key = request.headers.get("idempotency-key")
-        return traffic
+    def _note(self, request: httpx.Request, body: bytes) -> list[Traffic]:
+        request_id = request.headers.get("x-request-id")
+        names = [request_id] if request_id else [m.decode() for m in _MARK.findall(body)]
+        is_fleet = request.url.path.endswith("/v1/process")
+        noted = []
+        for name in names:
+            traffic = self._traffic.setdefault(name, Traffic(time.perf_counter() * 1_000))
+            traffic.attempts += 1
+            traffic.key = request.headers.get("idempotency-key")
+            traffic.is_fleet |= is_fleet
+            traffic.is_single |= not is_fleet
+            noted.append(traffic)
+        return noted
