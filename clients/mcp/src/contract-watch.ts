@@ -62,10 +62,12 @@ export class Subscriptions {
     this.#leaves.set(name, leaves);
     const isCurrent = () => this.#leaves.get(name) === leaves;
     try {
-      for (const uri of new Set(uris)) {
+      const opening = [...new Set(uris)].map(async (uri) => {
         const onChange = () => this.#onChange(uri);
         leaves.push(await this.#watches.subscribe(this.#session, uri, onChange));
-      }
+      });
+      const failed = (await Promise.allSettled(opening)).find((one) => one.status === 'rejected');
+      if (failed !== undefined) throw failed.reason;
     } catch (error) {
       if (isCurrent()) this.#leaves.delete(name);
       throw error;

@@ -2,6 +2,8 @@ import {
   ProtocolError,
   ProtocolErrorCode,
   ResourceNotFoundError,
+  SdkError,
+  SdkErrorCode,
 } from '@modelcontextprotocol/server';
 import {
   ApiError,
@@ -69,8 +71,16 @@ function isUnknownInstance(error: unknown): boolean {
   return error instanceof UnknownInstanceError || error instanceof NotFoundError;
 }
 
-/** Writes one line about an error to `stderr`, without a stack. */
+/** Maximum length of a reported error, in characters. */
+const REPORT_LENGTH_MAX = 300;
+
+/**
+ * Writes one line about an error to `stderr`, without a stack and without control characters, which
+ * would act on the operator's terminal. Ignores connections that a client closed.
+ */
 export function report(error: unknown): void {
+  if (error instanceof SdkError && error.code === SdkErrorCode.ConnectionClosed) return;
   const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-  process.stderr.write(`identity-engine-mcp: ${text.replaceAll(/\s+/g, ' ')}\n`);
+  const line = text.replaceAll(/[\s\p{Cc}]+/gu, ' ').slice(0, REPORT_LENGTH_MAX);
+  process.stderr.write(`identity-engine-mcp: ${line}\n`);
 }

@@ -37,6 +37,15 @@ const CALLS_MAX = 20;
 /** Maximum number of subscriptions with an API key, so that other clients can subscribe too. */
 const SUBSCRIPTIONS_OF_KEY_MAX = 50;
 
+/** Maximum length of a subscription's request id, which each notification repeats. */
+const ID_LENGTH_MAX = 128;
+
+/**
+ * Maximum time of an answer, except the stream of a subscription, in milliseconds. Calls to the
+ * service end earlier. The time bounds answers that never come, and clients that do not read.
+ */
+const ANSWER_MS_MAX = 20_000;
+
 /** Maximum number of connections. */
 const CONNECTIONS_MAX = 256;
 
@@ -66,22 +75,24 @@ export async function serveOnHttp(
 ): Promise<HttpServer> {
   const endpoint = new McpEndpoint(watches);
   const keyOf = authenticator(configuration, http);
-  const handle = toNodeHandler(
-    {
-      fetch: async (request) => {
-        const key = await keyOf(request);
-        if (key instanceof Response) return key;
-        const ids = instancesOf(new URL(request.url).pathname, configuration.instanceIds);
-        if (ids.length === 0) return Response.json({ error: NO_INSTANCE }, { status: 404 });
-        return await endpoint.answer(request, new Session(key, ids));
-      },
-    },
-    { maxRequestBodySize: BODY_BYTES_MAX, onerror: report },
-  );
+  const answer = async (request: Request, onListening: () => void): Promise<Response> => {
+    const key = await keyOf(request);
+    if (key instanceof Response) return key;
+    const ids = instancesOf(new URL(request.url).pathname, configuration.instanceIds);
+    if (ids.length === 0) return Response.json({ error: NO_INSTANCE }, { status: 404 });
+    return await endpoint.answer(request, new Session(key, ids), onListening);
+  };
   const hasAllowedHost = hostHeaderValidation([...http.allowedHosts]);
   const hasAllowedOrigin = originValidation([...http.allowedHosts]);
   const server = createServer(ARRIVAL, (request, response) => {
     if (!hasAllowedHost(request, response) || !hasAllowedOrigin(request, response)) return;
+    const late = setTimeout(() => response.destroy(), ANSWER_MS_MAX);
+    const stop = () => clearTimeout(late);
+    response.once('close', stop);
+    const handle = toNodeHandler(
+      { fetch: (asked) => answer(asked, stop) },
+      { maxRequestBodySize: BODY_BYTES_MAX, onerror: report },
+    );
     handle(request as NodeIncomingMessageLike, response).catch(report);
   });
   server.maxConnections = CONNECTIONS_MAX;
@@ -111,16 +122,19 @@ class McpEndpoint {
     this.#watches = watches;
   }
 
-  async answer(request: Request, session: Session): Promise<Response> {
+  /** `onListening`: called if the answer is the stream of a subscription, which has no end. */
+  async answer(request: Request, session: Session, onListening: () => void): Promise<Response> {
     // The SDK refuses a request if this header and the body differ.
     if (request.headers.get('mcp-method') === 'subscriptions/listen') {
       const copy = request.clone();
       const message: unknown = await copy.json().catch(() => undefined);
-      if (listenedUris(message).length > 0) return await this.#listen(request, session, message);
+      if (listenedUris(message).length > 0) {
+        return await this.#listen(request, session, message, onListening);
+      }
     }
     if (callsIn(await request.clone().text()) > CALLS_MAX) {
-      const error = { code: -32_600, message: `send at most ${CALLS_MAX} calls in a request` };
-      return Response.json({ jsonrpc: '2.0', id: null, error }, { status: 400 });
+      const text = `send at most ${CALLS_MAX} calls in a request`;
+      return refusal(null, { code: -32_600, message: text }, 400);
     }
     const factory = ({ era }: { era: string }) => mcpServer(session, era === 'modern');
     return await createMcpHandler(factory, { onerror: report }).fetch(request);
@@ -131,12 +145,25 @@ class McpEndpoint {
   }
 
   /** Opens the subscriptions, then lets the SDK acknowledge the request and keep its stream. */
-  async #listen(request: Request, session: Session, message: unknown): Promise<Response> {
+  async #listen(
+    request: Request,
+    session: Session,
+    message: unknown,
+    onListening: () => void,
+  ): Promise<Response> {
     const { id } = message as { readonly id: unknown };
+    if (typeof id === 'string' && id.length > ID_LENGTH_MAX) {
+      const text = `an id of a subscription has at most ${ID_LENGTH_MAX} characters`;
+      return refusal(null, { code: -32_600, message: text }, 400);
+    }
     const uris = listenedUris(message);
     let publish: ((event: ServerEvent) => void) | undefined;
+    /** URIs whose newest notification the client has not read yet. A second one adds nothing. */
+    const unread = new Set<string>();
     const subscriptions = new Subscriptions(session, this.#watches, (uri) => {
-      publish?.({ kind: 'resource_updated', uri });
+      if (publish === undefined || unread.has(uri)) return;
+      unread.add(uri);
+      publish({ kind: 'resource_updated', uri });
     });
     const leave = () => {
       subscriptions.close();
@@ -155,12 +182,16 @@ class McpEndpoint {
       this.#listening.set(handler, session.apiKey);
       await subscriptions.add(id, uris);
       const response = await handler.fetch(request);
-      if (publish === undefined) leave();
-      return response;
+      if (publish === undefined || response.body === null) {
+        leave();
+        return response;
+      }
+      onListening();
+      return new Response(response.body.pipeThrough(watched(unread)), response);
     } catch (error) {
       leave();
       const { code, message: text, data } = resourceFailure(error, uris[0] ?? '');
-      return Response.json({ jsonrpc: '2.0', id, error: { code, message: text, data } });
+      return refusal(id, { code, message: text, data }, 200);
     }
   }
 
@@ -170,6 +201,23 @@ class McpEndpoint {
     const isFull = this.#listening.size >= SUBSCRIPTIONS_MAX;
     if (isFull || ofKey >= SUBSCRIPTIONS_OF_KEY_MAX) throw new TooManySubscriptionsError();
   }
+}
+
+type RpcError = { readonly code: number; readonly message: string; readonly data?: unknown };
+
+function refusal(id: unknown, error: RpcError, status: number): Response {
+  return Response.json({ jsonrpc: '2.0', id, error }, { status });
+}
+
+/** Stream that removes from `unread` each URI whose notification leaves for the client. */
+function watched(unread: Set<string>): TransformStream<Uint8Array, Uint8Array> {
+  return new TransformStream({
+    transform: (chunk, controller) => {
+      const text = Buffer.from(chunk).toString();
+      for (const uri of unread) if (text.includes(uri)) unread.delete(uri);
+      controller.enqueue(chunk);
+    },
+  });
 }
 
 /** Number of JSON-RPC messages in a body; 1 for all bodies except arrays. */

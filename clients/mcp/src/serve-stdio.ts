@@ -1,4 +1,10 @@
-import type { JSONRPCMessage, McpServer, RequestId, Transport } from '@modelcontextprotocol/server';
+import type {
+  JSONRPCMessage,
+  JSONRPCRequest,
+  McpServer,
+  RequestId,
+  Transport,
+} from '@modelcontextprotocol/server';
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
 import { type ContractWatches, listenedUris, Subscriptions } from './contract-watch.ts';
 import { report, resourceFailure } from './failures.ts';
@@ -10,6 +16,9 @@ import type { Session } from './session.ts';
  * transport closes if a client sends more.
  */
 const BUFFER_BYTES_MAX = 1_048_576;
+
+/** Maximum number of calls at once. Above, the server reads no further messages. */
+const CALLS_AT_ONCE = 100;
 
 /**
  * Serves one session on standard input and output, in either protocol era. Resolves when the client
@@ -67,12 +76,18 @@ function listeningTransport(
   subscriptions: Subscriptions,
   onClose: () => void,
 ): Transport {
+  const calls = new Set<RequestId>();
+  const ended = (id: RequestId | undefined) => {
+    if (id === undefined || !calls.delete(id)) return;
+    if (calls.size < CALLS_AT_ONCE) process.stdin.resume();
+  };
   const transport: Transport = {
     start: () => wire.start(),
-    send: (message) => {
+    send: async (message) => {
       // The only response to `subscriptions/listen` is a refusal, or the end of the subscription.
       if (!('method' in message)) subscriptions.remove(message.id);
-      return wire.send(message);
+      await wire.send(message);
+      if (!('method' in message)) ended(message.id);
     },
     close: () => wire.close(),
   };
@@ -92,6 +107,12 @@ function listeningTransport(
     }
     if ('method' in message && message.method === 'notifications/cancelled') {
       subscriptions.remove(message.params?.['requestId'] as RequestId);
+      // A cancelled call has no answer.
+      ended(message.params?.['requestId'] as RequestId);
+    }
+    if (isCall(message)) {
+      calls.add(message.id);
+      if (calls.size >= CALLS_AT_ONCE) process.stdin.pause();
     }
     transport.onmessage?.(message);
   };
@@ -101,4 +122,9 @@ function listeningTransport(
     onClose();
   };
   return transport;
+}
+
+/** Whether a message is a request with an answer that comes soon. */
+function isCall(message: JSONRPCMessage): message is JSONRPCRequest {
+  return 'method' in message && 'id' in message && message.method !== 'subscriptions/listen';
 }

@@ -103,6 +103,19 @@ door('answers at most 20 calls in a request', async () => {
   assert.match(refused.text, 'send at most 20 calls in a request');
 });
 
+// Each unread notification repeated an id of 40,000 characters in memory.
+door('refuses a subscription with a long id', async () => {
+  await using server = await startHttp(variablesOf('http://127.0.0.1:9/v1', KEY, ID));
+  const listen = {
+    ...{ jsonrpc: '2.0', id: 'x'.repeat(129), method: 'subscriptions/listen' },
+    params: { notifications: { resourceSubscriptions: [`identity-engine://instances/${ID}`] } },
+  };
+  const headers = { 'mcp-method': 'subscriptions/listen' };
+  const refused = await send(server.url, { headers, body: JSON.stringify(listen) });
+  assert.is(refused.status, 400);
+  assert.match(refused.text, 'at most 128 characters');
+});
+
 const closed = suite('the HTTP server with a token');
 
 closed('answers 401 without the token, and does not forward the token', async () => {
