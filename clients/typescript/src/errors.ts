@@ -197,3 +197,16 @@ export class MalformedAnswerError extends IdentityEngineError {
 
 /** Maximum length of a body excerpt in an error, in UTF-16 units. */
 const EXCERPT_CHARACTERS_MAX = 200;
+
+/** An error of a call to the service. */
+export type FailedCall = ApiError | ConnectionError | DeadlineError | MalformedAnswerError;
+
+/** Whether an error describes a failed call, and not a misuse or an abort. */
+export function isFailedCall(error: unknown): error is FailedCall {
+  return (
+    error instanceof ApiError ||
+    error instanceof ConnectionError ||
+    error instanceof DeadlineError ||
+    error instanceof MalformedAnswerError
+  );
+}

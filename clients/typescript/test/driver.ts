@@ -246,13 +246,24 @@ async function sendFleet(sent: readonly OfFleet[]): Promise<void> {
     (error: unknown) => sent.map(() => outcomeOfError(error)),
   );
   const traffic = wire.take(requestId);
-  for (const [at, { id: instance, observation }] of sent.entries()) {
-    calls += 1;
+  for (const [at, { id, observation }] of sent.entries()) {
     const outcome = outcomes[at] ?? { kind: 'unknown', why: 'no result' };
-    const shape = { isBatch: false, isEveryStateWanted: false, hasItemKeys: true };
-    const requested = { kind: 'process', ...shape, observations: [observation] };
-    writeLine({ id: calls, instance, requested, traffic, outcome });
+    writeProcess(id, [observation], traffic, outcome, false);
   }
+}
+
+/** Logs observations of an instance, each with its own key, as one call. */
+function writeProcess(
+  instance: string,
+  observations: readonly SentObservation[],
+  traffic: Traffic | undefined,
+  outcome: Outcome,
+  isBatch: boolean,
+): void {
+  calls += 1;
+  const shape = { isBatch, isEveryStateWanted: false, hasItemKeys: true };
+  const requested = { kind: 'process', ...shape, observations };
+  writeLine({ id: calls, instance, requested, traffic, outcome });
 }
 
 /**
@@ -267,25 +278,18 @@ function batchEnded(
   const taken = observations.map((each) => wire.take(markIn(each)));
   const [traffic] = taken;
   const outcome = outcomeOf(traffic);
-  const line = (sent: readonly Observation[], isBatch: boolean) => {
-    calls += 1;
-    const shape = { isBatch, isEveryStateWanted: false, hasItemKeys: true };
-    const requested = { kind: 'process', ...shape, observations: sent.map(sentOf) };
-    return { id: calls, instance, requested };
-  };
+  const sent = observations.map(sentOf);
   if (!taken.some((each) => each?.isFleet)) {
-    writeLine({ ...line(observations, true), traffic, outcome });
+    writeProcess(instance, sent, traffic, outcome, true);
     return;
   }
   // A later attempt for one instance may have written the rest of the batch as one version.
   const isRestUncertain = taken.some((each) => each?.isSingle);
-  for (const [at, observation] of observations.entries()) {
+  const unkeyed = traffic && { ...traffic, key: undefined };
+  for (const [at, observation] of sent.entries()) {
     const happened = isRestUncertain && at > 0 ? MAYBE_ONE_VERSION : { kind: 'superseded' };
-    writeLine({
-      ...line([observation], false),
-      traffic: traffic && { ...traffic, key: undefined },
-      outcome: outcome.kind === 'acknowledged' ? happened : outcome,
-    });
+    const known = outcome.kind === 'acknowledged' ? happened : outcome;
+    writeProcess(instance, [observation], unkeyed, known, false);
   }
 }
 

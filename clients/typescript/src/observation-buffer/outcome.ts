@@ -1,4 +1,4 @@
-import { ApiError, ConnectionError, DeadlineError, MalformedAnswerError } from '../errors.ts';
+import { ApiError, DeadlineError, isFailedCall } from '../errors.ts';
 import type { BatchProcessed } from '../models.ts';
 import type { ProcessResult } from '../result.ts';
 import { INTERVAL_MS } from './spacing.ts';
@@ -127,10 +127,5 @@ function again(
 
 /** Whether the outcome is unknown after an error; true for errors of other classes. */
 function mayHaveHappenedIn(error: unknown): boolean {
-  const isKnown =
-    error instanceof ApiError ||
-    error instanceof ConnectionError ||
-    error instanceof DeadlineError ||
-    error instanceof MalformedAnswerError;
-  return isKnown ? error.mayHaveHappened : true;
+  return isFailedCall(error) ? error.mayHaveHappened : true;
 }

@@ -2,7 +2,7 @@ import type { CallOptions } from '../calls/call-options.ts';
 import type { Caller } from '../calls/caller.ts';
 import { Deadline } from '../calls/deadline.ts';
 import { fittedMs, waitMs } from '../calls/retry.ts';
-import { ApiError, ConnectionError, DeadlineError, MalformedAnswerError } from '../errors.ts';
+import { ApiError, type FailedCall, isFailedCall, MalformedAnswerError } from '../errors.ts';
 import { canonical, toJson } from '../json.ts';
 import type { FleetObservation, FleetResult, FleetSummary, ProcessedFleet } from '../models.ts';
 import { resultOf } from '../read-result.ts';
@@ -85,7 +85,7 @@ class FleetList {
       return this.#last.data.results;
     } catch (error) {
       // The results of earlier calls must not be lost.
-      if (this.#last === undefined || !isFailure(error)) throw error;
+      if (this.#last === undefined || !isFailedCall(error)) throw error;
       this.#failure = error;
       return sent.map((item) => failed(item, error));
     }
@@ -180,20 +180,8 @@ function passing(results: readonly FleetResult[]): number[] {
   });
 }
 
-type FailedCall = ApiError | ConnectionError | DeadlineError | MalformedAnswerError;
-
-/** Whether an error describes a failed call, and not a misuse or an abort. */
-function isFailure(error: unknown): error is FailedCall {
-  return (
-    error instanceof ApiError ||
-    error instanceof ConnectionError ||
-    error instanceof DeadlineError ||
-    error instanceof MalformedAnswerError
-  );
-}
-
 function unlessFailure(error: unknown): undefined {
-  if (!isFailure(error)) throw error;
+  if (!isFailedCall(error)) throw error;
 }
 
 /** Codes of refusals after which the same call is refused again. */

@@ -8,7 +8,7 @@ import { assertNotFuture, BatchObservation, observationInput } from '#edge/endpo
 import { dataOf, ProcessedFleet } from '#edge/schemas/answers';
 import { fingerprintOf } from '#edge/serve/engine-calls';
 import { type ItemKeySource, type ItemsBody, withoutMember } from '#edge/serve/json';
-import { bodyFault } from '#edge/serve/request-plan';
+import { checked } from '#edge/serve/request-plan';
 import type { TimeSlice } from '#edge/serve/time-slice';
 import { Fault, invalid } from '#errors/fault';
 import type { IdempotencyKey } from '#grpc/engine-messages';
@@ -63,9 +63,6 @@ const Fleet = z
     ],
   });
 
-/** Zod omits the offending value from its issues by default. */
-const WITH_INPUT = { reportInput: true };
-
 /**
  * Checks a body and its items. Throws `invalid_request` for a body that is invalid as a whole. An
  * invalid item becomes a refused item.
@@ -75,9 +72,7 @@ async function fleetRequest(
   nowMs: number,
   slice: TimeSlice,
 ): Promise<FleetRequest> {
-  const body = compiledBody.safeParse(value, WITH_INPUT);
-  if (!body.success) throw bodyFault(body.error);
-  const { observations, include_state: isStateWanted = false } = body.data;
+  const { observations, include_state: isStateWanted = false } = checked(compiledBody, value);
   const seen = { newestMs: new Map<string, number>(), keys: new Set<string>() };
   const items: FleetItem[] = [];
   for (const [index, item] of observations.entries()) {
@@ -118,9 +113,7 @@ type Seen = {
 
 /** Checks one item. Throws `invalid_request`; `field` is a path in the item. */
 function checkedItem(item: unknown, nowMs: number, seen: Seen): FleetItem {
-  const parsed = compiledItem.safeParse(item, WITH_INPUT);
-  if (!parsed.success) throw bodyFault(parsed.error);
-  const { instance_id: instanceId, idempotency_key: key, ...rest } = parsed.data;
+  const { instance_id: instanceId, idempotency_key: key, ...rest } = checked(compiledItem, item);
   const observation = observationInput(rest);
   const { timestampMs } = observation;
   assertNotFuture(timestampMs, nowMs, 'timestamp');

@@ -299,13 +299,7 @@ function observationsOf({ items }: FleetRequest): number[] {
 
 /** Indexes of items by instance. An item without an instance is alone. */
 function groupsOf(items: readonly FleetItem[]): Map<string | number, number[]> {
-  const groups = new Map<string | number, number[]>();
-  for (const [index, { instanceId = index }] of items.entries()) {
-    const group = groups.get(instanceId);
-    if (group === undefined) groups.set(instanceId, [index]);
-    else group.push(index);
-  }
-  return groups;
+  return Map.groupBy(items.keys(), (index) => items[index]?.instanceId ?? index);
 }
 
 function quotaExceeded(monthResetAtS: number, nowMs: number): Fault {

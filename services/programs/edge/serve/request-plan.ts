@@ -145,8 +145,12 @@ function checkedQuery(endpoint: Endpoint, sent: object): Query {
 
 function bodyOf(endpoint: Endpoint, request: FastifyRequest, bytes: Buffer | undefined): unknown {
   if (endpoint.compiledBody === undefined) return undefined;
-  const value = parseJsonBody(readableBody(request, bytes));
-  const parsed = endpoint.compiledBody.safeParse(value, WITH_INPUT);
+  return checked(endpoint.compiledBody, parseJsonBody(readableBody(request, bytes)));
+}
+
+/** A body, or a part of a body, with its defaults. Throws the fault of `bodyFault`. */
+export function checked<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
+  const parsed = schema.safeParse(value, WITH_INPUT);
   if (!parsed.success) throw bodyFault(parsed.error);
   return parsed.data;
 }

@@ -22,7 +22,7 @@ from identity_engine._core.fleet import (
     passing,
     retry_after_s_of,
 )
-from identity_engine._core.retry import WAIT_S_MAX, WAIT_S_MIN
+from identity_engine._core.retry import WAIT_S_MIN, wait_s_after
 from identity_engine._generated import FleetResult, ProcessedFleet
 from identity_engine.errors import (
     ApiError,
@@ -103,8 +103,7 @@ class AsyncFleetCalls:
         rounds = 0
         while again := passing(results):
             rounds += 1
-            step_s = min(WAIT_S_MAX, WAIT_S_MIN * 2.0 ** min(rounds - 1, 16))
-            wait_s = max(random.random() * step_s, retry_after_s_of(results, again))
+            wait_s = wait_s_after(rounds, retry_after_s_of(results, again), random.random)
             left_s = ends_s - time.monotonic() - wait_s
             attempts_max = self._bounds.attempts_max
             if attempts_max is not None:

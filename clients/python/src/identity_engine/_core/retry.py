@@ -33,12 +33,17 @@ def may_repeat(repeatable: Repeatable, error: IdentityEngineError) -> bool:
 
 
 def wait_before(attempt: int, error: IdentityEngineError, random: Callable[[], float]) -> float:
-    """Delay after attempt ``attempt``, in seconds: full jitter, at least ``Retry-After``.
+    """Delay after attempt ``attempt``, which failed with ``error``, in seconds."""
+    return wait_s_after(attempt, retry_after_of(error), random)
+
+
+def wait_s_after(attempt: int, retry_after_s: float, random: Callable[[], float]) -> float:
+    """Delay after attempt ``attempt``, in seconds: full jitter, at least ``retry_after_s``.
 
     ``random`` returns a number in [0, 1).
     """
     bound = min(WAIT_S_MAX, WAIT_S_MIN * 2.0 ** min(attempt - 1, 16))
-    return max(random() * bound, retry_after_of(error))
+    return max(random() * bound, retry_after_s)
 
 
 def _is_transient(error: IdentityEngineError) -> bool:
