@@ -1,0 +1,94 @@
+/**
+ * Number of rows in a chunk of a feed. Chunk `n` holds the rows with positions from `n` times this
+ * number on.
+ */
+export const FEED_CHUNK_ROWS = 256;
+
+/** Time for which rows are kept, in milliseconds: seven days. */
+export const FEED_AGE_MS = 7 * 24 * 60 * 60 * 1_000;
+
+/**
+ * A transition as numbers: the position of its type in `TRANSITIONS`, the cycle, and the values of
+ * this type. Source: `identity/transitions`.
+ */
+export type Transition = readonly number[];
+
+/**
+ * Transitions of one committed change of an instance, in order. The time is the server time of the
+ * commit, in Unix milliseconds.
+ */
+export type FeedRow = readonly [
+  instanceId: string,
+  version: number,
+  atMs: number,
+  transitions: readonly Transition[],
+];
+
+/** First position of the rows that were recorded in an hour. */
+export type FeedHour = readonly [
+  /** Number of the hour since 1970. */
+  hour: number,
+  first: number,
+];
+
+/**
+ * Feed of an account at one version: the newest rows, and the numbers of the chunks before them.
+ * Immutable: neither the store nor its user changes a head.
+ */
+export type FeedHead = {
+  /** Increases by one per record. Never starts again. */
+  readonly version: number;
+  /** Position of the next row. Positions count all rows of the feed, from 0. */
+  readonly next: number;
+  /** Position of the first available row. */
+  readonly floor: number;
+  /** Hours with rows, oldest first, at most the hours of `FEED_AGE_MS`. */
+  readonly hours: readonly FeedHour[];
+  /** Rows after the last whole chunk, at most `FEED_CHUNK_ROWS - 1`. */
+  readonly newest: readonly FeedRow[];
+};
+
+/** A whole chunk of rows. The rows of a chunk never change. */
+export type FeedChunk = {
+  readonly chunk: number;
+  /** Exactly `FEED_CHUNK_ROWS` rows. */
+  readonly rows: readonly FeedRow[];
+};
+
+/** Feed to be stored: its head, and the chunks that became whole since the last checkpoint. */
+export type FeedCheckpoint = {
+  readonly accountId: string;
+  readonly head: FeedHead;
+  readonly chunks: readonly FeedChunk[];
+};
+
+/**
+ * Store of feeds that are not in memory. Heads have versions as in `InstanceStore` (architecture
+ * 3.2): the higher version wins, even if writes arrive late or twice. Methods reject with
+ * `service_unavailable`.
+ */
+export interface FeedStore {
+  /**
+   * Bucket of an account's feed. Feeds of a bucket are stored together. The bucket never changes.
+   */
+  bucketOf(accountId: string): number;
+  /** Head of the highest version ever stored; undefined if there is none. */
+  readHead(accountId: string): Promise<FeedHead | undefined>;
+  /**
+   * Rows of the chunks from `first` to `last`, in order. A chunk that does not exist, or whose rows
+   * have expired, is missing from the answer.
+   */
+  readChunks(accountId: string, first: number, last: number): Promise<readonly FeedChunk[]>;
+  /**
+   * Stores at most `HEADS_MAX` feeds of one bucket: chunks first, then heads. May be repeated and
+   * may arrive late, in any order: a version below the stored version changes no head. Chunks below
+   * the floor of a head may be deleted.
+   */
+  checkpoint(checkpoints: readonly FeedCheckpoint[]): Promise<void>;
+}
+
+/** Feeds for tools that erase and copy accounts. */
+export interface ErasableFeeds extends FeedStore {
+  /** Deletes an account's feed permanently. Later writes are dropped. May be repeated. */
+  erase(accountId: string): Promise<void>;
+}
