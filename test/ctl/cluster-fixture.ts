@@ -10,6 +10,7 @@ import { nodeMetrics } from '#shards/journal-writer';
 import { systemClock } from '#stdlib/clock';
 import { systemRandomness } from '#stdlib/randomness';
 import { memoryAccountStore, memoryKeyUseStore } from '#storage/memory/accounts';
+import { memoryFeedStore } from '#storage/memory/feeds';
 import { memoryInstanceStore, memoryListingStore } from '#storage/memory/instances';
 import { memoryAuditStore, memoryBillingStore, memoryMeterStore } from '#storage/memory/meters';
 import { memoryMemberStore, memorySessionStore, memoryUserStore } from '#storage/memory/people';
@@ -191,6 +192,7 @@ function memoryStores() {
   return {
     accounts: memoryAccountStore(systemClock),
     meters: memoryMeterStore(),
+    feeds: memoryFeedStore(),
     audit: memoryAuditStore(),
     keyUses: memoryKeyUseStore(),
     billing: memoryBillingStore(),

@@ -9,6 +9,7 @@ import type { AuditStore } from '#storage/ports/audit';
 import type { BillingStore } from '#storage/ports/billing';
 import type { ServerClocks, ShardStore } from '#storage/ports/cluster';
 import type { DataFile } from '#storage/ports/data-file';
+import type { ErasableFeeds } from '#storage/ports/feeds';
 import type { InstanceStore, PagedInstances } from '#storage/ports/instances';
 import type { JournalStore } from '#storage/ports/journal';
 import type { PagedListings } from '#storage/ports/listings';
@@ -155,6 +156,7 @@ export type ClusterPorts = {
   readonly accounts: ManagedAccounts;
   readonly listings: PagedListings;
   readonly meters: ErasableMeters;
+  readonly feeds: ErasableFeeds;
   readonly audit: AuditStore;
   readonly keyUses: KeyUseStore;
   readonly people: PeopleStores;
@@ -253,6 +255,7 @@ export type CopiedStores = {
   readonly accounts: ManagedAccounts;
   readonly listings: PagedListings;
   readonly meters: ErasableMeters;
+  readonly feeds: ErasableFeeds;
   readonly audit: AuditStore;
   readonly billing: BillingStore;
   readonly keyUses: KeyUseStore;

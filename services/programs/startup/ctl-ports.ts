@@ -38,6 +38,7 @@ export async function openCtlCluster(config: Config): Promise<ClusterPorts & Asy
     accounts: stores.accounts,
     listings: stores.listings,
     meters: stores.meters,
+    feeds: stores.feeds,
     audit: stores.audit,
     keyUses: stores.keyUses,
     people: { users: stores.users, members: stores.members, sessions: stores.sessions },

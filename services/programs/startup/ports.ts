@@ -95,6 +95,7 @@ async function memoryStores({ clock }: Foundation): Promise<LocalStores> {
   const { memoryAccountStore } = await import('#storage/memory/accounts');
   const { memoryAuditStore } = await import('#storage/memory/meters');
   const { memoryBillingStore } = await import('#storage/memory/meters');
+  const { memoryFeedStore } = await import('#storage/memory/feeds');
   const { memoryInstanceStore } = await import('#storage/memory/instances');
   const { memoryKeyUseStore } = await import('#storage/memory/accounts');
   const { memoryListingStore } = await import('#storage/memory/instances');
@@ -107,6 +108,7 @@ async function memoryStores({ clock }: Foundation): Promise<LocalStores> {
     instances: memoryInstanceStore(),
     listings: memoryListingStore(),
     meters: memoryMeterStore(),
+    feeds: memoryFeedStore(),
     keyUses: memoryKeyUseStore(),
     billing: memoryBillingStore(),
     meterJournal: memoryJournal(),

@@ -2,12 +2,15 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chained, chainStart } from '#audit/chain';
 import { CorruptState } from '#storage/ports/bytes';
+import { FEED_CHUNK_ROWS } from '#storage/ports/feeds';
 import { sqliteAccountStore, sqliteKeyUseStore } from '#storage/sqlite/accounts';
 import { sqliteAuditStore, sqliteBillingStore } from '#storage/sqlite/audit';
+import { sqliteFeedStore } from '#storage/sqlite/feeds';
 import { sqliteListingStore } from '#storage/sqlite/listings';
 import { sqliteMeterStore } from '#storage/sqlite/meters';
 import { sqliteMemberStore, sqliteSessionStore, sqliteUserStore } from '#storage/sqlite/people';
 import { ONE_BUCKET } from '#test/storage/cassandra/migrated-keyspace';
+import { feedCheckpoint, feedHead } from '#test/storage/contracts/feed-records';
 import { meterAt, monthAt } from '#test/storage/contracts/meter-records';
 import { addKey } from '#test/storage/contracts/stored-keys';
 import { someUser } from '#test/storage/contracts/user-store';
@@ -24,6 +27,7 @@ const clock = new ManualClock();
 const accounts = sqliteAccountStore(database, clock);
 const audit = sqliteAuditStore(database);
 const billing = sqliteBillingStore(database);
+const feeds = sqliteFeedStore(database, ONE_BUCKET);
 const keyUses = sqliteKeyUseStore(database);
 const listings = sqliteListingStore(database, clock);
 const members = sqliteMemberStore(database);
@@ -119,6 +123,19 @@ const CASES: readonly Case[] = [
     write: () =>
       meters.checkpoint([{ accountId: 'a', head: meterAt(2, { finished: [monthAt(3)] }) }]),
     reads: [() => meters.readMonths('a')],
+  },
+  {
+    table: 'feeds',
+    columns: ['version', 'state'],
+    write: () => feeds.checkpoint([{ accountId: 'a', head: feedHead(1, 3), chunks: [] }]),
+    reads: [() => feeds.readHead('a')],
+  },
+  {
+    table: 'feed_chunks',
+    columns: ['chunk', 'state'],
+    others: ['feeds'],
+    write: () => feeds.checkpoint([feedCheckpoint('a', 1, FEED_CHUNK_ROWS)]),
+    reads: [() => feeds.readChunks('a', 0, 9)],
   },
   {
     table: 'users',

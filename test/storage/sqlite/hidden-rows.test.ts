@@ -3,7 +3,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { systemClock } from '#stdlib/clock';
 import { CorruptState } from '#storage/ports/bytes';
+import { FEED_CHUNK_ROWS } from '#storage/ports/feeds';
 import { sqliteAccountStore } from '#storage/sqlite/accounts';
+import { sqliteFeedStore } from '#storage/sqlite/feeds';
 import type { SqliteFile } from '#storage/sqlite/file';
 import { sqliteInstanceStore } from '#storage/sqlite/instances';
 import { sqliteJournalStore } from '#storage/sqlite/journals';
@@ -13,6 +15,7 @@ import { openServedFile } from '#storage/sqlite/open-file';
 import { factOf, fixFact } from '#storage/sqlite/schema';
 import { sqliteShardStore } from '#storage/sqlite/shards';
 import { ONE_BUCKET } from '#test/storage/cassandra/migrated-keyspace';
+import { feedCheckpoint, feedHead } from '#test/storage/contracts/feed-records';
 import { meterAt } from '#test/storage/contracts/meter-records';
 import { answerRow, checkpointAt, storeOne } from '#test/storage/contracts/rows';
 import { scratchFiles } from '#test/storage/sqlite/scratch-file';
@@ -49,6 +52,22 @@ const CASES: readonly Case[] = [
       sqliteMeterStore(file, ONE_BUCKET).checkpoint([{ accountId: 'a', head: meterAt(1) }]),
     read: (file) => sqliteMeterStore(file, ONE_BUCKET).readHead('a'),
     key: `account_id = 'b'`,
+  },
+  {
+    table: 'feeds',
+    write: (file) =>
+      sqliteFeedStore(file, ONE_BUCKET).checkpoint([
+        { accountId: 'a', head: feedHead(1, 3), chunks: [] },
+      ]),
+    read: (file) => sqliteFeedStore(file, ONE_BUCKET).readHead('a'),
+    key: `account_id = 'b'`,
+  },
+  {
+    table: 'feed_chunks',
+    write: (file) =>
+      sqliteFeedStore(file, ONE_BUCKET).checkpoint([feedCheckpoint('a', 1, FEED_CHUNK_ROWS)]),
+    read: (file) => sqliteFeedStore(file, ONE_BUCKET).readChunks('a', 0, 0),
+    key: 'chunk = 5',
   },
   {
     table: 'listings',

@@ -251,3 +251,34 @@ CREATE TRIGGER account_people_deleted AFTER DELETE ON account_people BEGIN UPDAT
 CREATE TRIGGER billing_inserted AFTER INSERT ON billing BEGIN INSERT INTO sums VALUES ('billing', 0, 1, new.checksum) ON CONFLICT DO UPDATE SET rows = rows + 1, total = (total + excluded.total) & 0xffffffffffff; END;
 CREATE TRIGGER billing_updated AFTER UPDATE ON billing BEGIN UPDATE sums SET total = (total + new.checksum - old.checksum) & 0xffffffffffff WHERE name = 'billing' AND part = 0; END;
 CREATE TRIGGER billing_deleted AFTER DELETE ON billing BEGIN UPDATE sums SET rows = rows - 1, total = (total - old.checksum) & 0xffffffffffff WHERE name = 'billing' AND part = 0; END;
+
+-- version 2, for programs from 1
+
+-- Feed of an account: the newest rows, and the numbers of the chunks before the rows
+-- (ports/feed-codec.ts). An erased feed leaves a row without a state. A table with row numbers,
+-- like heads.
+CREATE TABLE feeds (
+  bucket INTEGER NOT NULL,
+  account_id TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  state BLOB,
+  checksum INTEGER NOT NULL,
+  PRIMARY KEY (bucket, account_id)
+) STRICT;
+
+-- Rows of a feed, 256 per chunk (ports/feed-codec.ts). Chunks below the floor of the head are
+-- deleted.
+CREATE TABLE feed_chunks (
+  account_id TEXT NOT NULL,
+  chunk INTEGER NOT NULL,
+  state BLOB NOT NULL,
+  checksum INTEGER NOT NULL,
+  PRIMARY KEY (account_id, chunk)
+) STRICT;
+
+CREATE TRIGGER feeds_inserted AFTER INSERT ON feeds BEGIN INSERT INTO sums VALUES ('feeds', new.bucket, 1, new.checksum) ON CONFLICT DO UPDATE SET rows = rows + 1, total = (total + excluded.total) & 0xffffffffffff; END;
+CREATE TRIGGER feeds_updated AFTER UPDATE ON feeds BEGIN UPDATE sums SET total = (total + new.checksum - old.checksum) & 0xffffffffffff WHERE name = 'feeds' AND part = old.bucket; END;
+CREATE TRIGGER feeds_deleted AFTER DELETE ON feeds BEGIN UPDATE sums SET rows = rows - 1, total = (total - old.checksum) & 0xffffffffffff WHERE name = 'feeds' AND part = old.bucket; END;
+CREATE TRIGGER feed_chunks_inserted AFTER INSERT ON feed_chunks BEGIN INSERT INTO sums VALUES ('feed_chunks', new.account_id, 1, new.checksum) ON CONFLICT DO UPDATE SET rows = rows + 1, total = (total + excluded.total) & 0xffffffffffff; END;
+CREATE TRIGGER feed_chunks_updated AFTER UPDATE ON feed_chunks BEGIN UPDATE sums SET total = (total + new.checksum - old.checksum) & 0xffffffffffff WHERE name = 'feed_chunks' AND part = old.account_id; END;
+CREATE TRIGGER feed_chunks_deleted AFTER DELETE ON feed_chunks BEGIN UPDATE sums SET rows = rows - 1, total = (total - old.checksum) & 0xffffffffffff WHERE name = 'feed_chunks' AND part = old.account_id; END;

@@ -70,6 +70,7 @@ export const DELETE_ACCOUNT: ClusterCommand = {
     const instances = found === 'deleted' ? 0 : await deleted(ports, acting, id, terminal.report);
     // Repeated even if the account is deleted: an earlier run may have stopped before these steps.
     await ports.meters.erase(id);
+    await ports.feeds.erase(id);
     await ports.billing.erase(id);
     await forgetPeople(ports.people, id);
     await ports.keyUses.erase(id);

@@ -44,6 +44,7 @@ export async function cassandraStores(
   const { cassandraAccountStore } = await import('#storage/cassandra/accounts');
   const { cassandraAuditStore } = await import('#storage/cassandra/audit');
   const { cassandraBillingStore } = await import('#storage/cassandra/billing');
+  const { cassandraFeedStore } = await import('#storage/cassandra/feeds');
   const { cassandraInstanceStore } = await import('#storage/cassandra/instances');
   const { cassandraKeyUseStore } = await import('#storage/cassandra/account-rows');
   const { cassandraListingStore } = await import('#storage/cassandra/listings');
@@ -52,13 +53,15 @@ export async function cassandraStores(
   const { cassandraServerClocks } = await import('#storage/cassandra/shards');
   const { cassandraShardStore } = await import('#storage/cassandra/shards');
   const shards = cassandraShardStore(session);
+  const bucketOfEngine = await bucketsIn(shards, 'engine', config);
   const stores: SharedStores = {
     kind: 'shared',
     accounts: cassandraAccountStore(session, foundation.clock),
     audit: cassandraAuditStore(session),
-    instances: cassandraInstanceStore(session, await bucketsIn(shards, 'engine', config)),
+    instances: cassandraInstanceStore(session, bucketOfEngine),
     listings: cassandraListingStore(session),
     meters: cassandraMeterStore(session, await bucketsIn(shards, 'limiter', config)),
+    feeds: cassandraFeedStore(session, bucketOfEngine),
     keyUses: cassandraKeyUseStore(session),
     billing: cassandraBillingStore(session),
     journals: cassandraJournalStore(session),
@@ -86,11 +89,12 @@ async function cassandraPeople(session: CassandraSession): Promise<ManagedPeople
  * Queries missing rows, to prepare the statements and open the connections. Otherwise the first
  * caller's limiter check would time out.
  */
-async function warm({ accounts, instances, listings, meters }: SharedStores): Promise<void> {
+async function warm({ accounts, feeds, instances, listings, meters }: SharedStores): Promise<void> {
   const id = 'unknown';
   await Promise.all([
     accounts.find(id),
     meters.readHead(id),
+    feeds.readHead(id),
     instances.readHead(id),
     listings.load(id),
   ]);

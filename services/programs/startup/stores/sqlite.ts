@@ -190,6 +190,7 @@ async function storesIn(
   const { sqliteAccountStore } = await import('#storage/sqlite/accounts');
   const { sqliteAuditStore } = await import('#storage/sqlite/audit');
   const { sqliteBillingStore } = await import('#storage/sqlite/audit');
+  const { sqliteFeedStore } = await import('#storage/sqlite/feeds');
   const { sqliteInstanceStore } = await import('#storage/sqlite/instances');
   const { sqliteJournalStore } = await import('#storage/sqlite/journals');
   const { sqliteKeyUseStore } = await import('#storage/sqlite/accounts');
@@ -201,13 +202,15 @@ async function storesIn(
   const { sqliteUserStore } = await import('#storage/sqlite/people');
   const { sqliteDirtyFlag } = await import('#storage/sqlite/schema');
   const shards = sqliteShardStore(file);
+  const bucketOfEngine = await bucketsIn(shards, 'engine', config);
   return {
     kind: 'shared',
     accounts: sqliteAccountStore(file, clock),
     audit: sqliteAuditStore(file),
-    instances: sqliteInstanceStore(file, await bucketsIn(shards, 'engine', config)),
+    instances: sqliteInstanceStore(file, bucketOfEngine),
     listings: sqliteListingStore(file, clock),
     meters: sqliteMeterStore(file, await bucketsIn(shards, 'limiter', config)),
+    feeds: sqliteFeedStore(file, bucketOfEngine),
     keyUses: sqliteKeyUseStore(file),
     billing: sqliteBillingStore(file),
     users: sqliteUserStore(file),

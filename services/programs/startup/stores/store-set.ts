@@ -2,6 +2,7 @@ import type { KeyUseStore, ManagedAccounts } from '#storage/ports/accounts';
 import type { AuditStore } from '#storage/ports/audit';
 import type { BillingStore } from '#storage/ports/billing';
 import type { DirtyFlag, ServerClocks, ShardStore } from '#storage/ports/cluster';
+import type { ErasableFeeds } from '#storage/ports/feeds';
 import type { PagedInstances } from '#storage/ports/instances';
 import type { Journal, JournalStore } from '#storage/ports/journal';
 import type { PagedListings } from '#storage/ports/listings';
@@ -20,6 +21,7 @@ type CommonStores = {
   readonly instances: PagedInstances;
   readonly listings: PagedListings;
   readonly meters: ErasableMeters;
+  readonly feeds: ErasableFeeds;
   readonly audit: AuditStore;
   readonly billing: BillingStore;
   readonly keyUses: KeyUseStore;
