@@ -19,6 +19,7 @@ import { ManualClock } from '#test/support/manual-clock';
 /** A host that records its calls, and whose actors replay their records on activation. */
 class NotingHost implements ShardedHost {
   readonly kind = 'instance';
+  readonly servedUntil = 'closing';
   readonly steps: string[] = [];
   readonly #take: (actorId: string) => void;
   busy = 0;

@@ -8,6 +8,7 @@ import {
 import type { ActorCall, ActorKind } from '#actor-runtime/actor-kind';
 import type { CommitLog } from '#actor-runtime/commit-log';
 import type { Applied } from '#actor-runtime/event-sourcing';
+import type { Outbox } from '#actor-runtime/outbox';
 import { encodeRecord } from '#actor-runtime/record-codec';
 import type { SideEffect, Turn } from '#actor-runtime/turn';
 import { Fault, faultFor, toFault } from '#errors/fault';
@@ -232,6 +233,7 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event>
   readonly #call: Pick<ActorCall, 'callId' | 'traceparent'>;
   readonly #log: CommitLog;
   readonly #book: DirtyBook<State, Call, Answer>;
+  readonly #outbox: Outbox | undefined;
   /** Log offset of this turn's own commit; infinite if the turn committed nothing. */
   #committedAt = Number.POSITIVE_INFINITY;
   /** Durability dependency of the answer. Undefined: the actor's newest record. */
@@ -246,12 +248,14 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event>
     clock: Clock,
     log: CommitLog,
     book: DirtyBook<State, Call, Answer>,
+    outbox?: Outbox,
   ) {
     this.#kind = kind;
     this.#activation = activation;
     this.#call = call;
     this.#log = log;
     this.#book = book;
+    this.#outbox = outbox;
     this.wallMs = clock.wallMs();
     this.monotonicMs = clock.monotonicMs();
     this.earlierVersion = activation.versionOfCall(call.callId, this.monotonicMs);
@@ -288,6 +292,8 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event>
     activation.state = applied.state;
     activation.version = version;
     activation.offset = this.#log.add(line, traceparent);
+    const { notice } = applied;
+    if (notice !== undefined) this.#outbox?.add(activation.id, version, activation.offset, notice);
     this.#committedAt = activation.offset;
     if (callId !== 0) activation.recent.add(callId, version, this.monotonicMs);
     this.#book.changed(activation, this.monotonicMs);

@@ -164,3 +164,36 @@ export const APPEND_STALL_MS_MAX = 3_000;
  * iterates over all dirty actors.
  */
 export const LOW_WATER_MARK_PERIOD_MS = 1_000;
+
+/**
+ * Time for which the notices of a receiver gather before a call, in milliseconds. A call costs its
+ * receiver an append, whatever the number of notices.
+ */
+export const NOTICES_LINGER_MS = 50;
+
+/** Maximum number of notices in one call to a receiver. */
+export const NOTICES_PER_CALL_MAX = 1_024;
+
+/**
+ * Maximum bytes of the notices in one call, estimated. The receiver commits them as one record, so
+ * the bound is below `RECORD_BYTES_MAX`. A single larger notice is sent alone.
+ */
+export const NOTICES_PER_CALL_BYTES_MAX = 192 * 1_024;
+
+/**
+ * Maximum bytes of unsent notices for one receiver, estimated: ten seconds of 5,000 notices a
+ * second. Above, changes for this receiver are refused, and other receivers are not affected.
+ */
+export const RECEIVER_BYTES_MAX = 16 * 1_024 * 1_024;
+
+/** Maximum bytes of unsent notices for all receivers of a process, estimated. */
+export const NOTICES_BYTES_MAX = 64 * 1_024 * 1_024;
+
+/** First pause before a failed call to a receiver is repeated, in milliseconds. The pause doubles. */
+export const NOTICE_RETRY_MS_MIN = 50;
+
+/** Maximum pause before a failed call to a receiver is repeated, in milliseconds. */
+export const NOTICE_RETRY_MS_MAX = 2_000;
+
+/** Time after which a checkpoint stops waiting for unsent notices, in milliseconds. */
+export const UNSENT_WAIT_MS_MAX = 10_000;

@@ -2,7 +2,12 @@ import { type Activation, HostedTurn, type Waiting } from '#actor-runtime/activa
 import { ActivationCatalog, type Residency } from '#actor-runtime/activation-catalog';
 import { REPLAY_LOOK_MS } from '#actor-runtime/actor-bounds';
 import type { ActorCall, ActorKind } from '#actor-runtime/actor-kind';
-import type { ActorHostConfig, ActorHostPorts, ShardGate } from '#actor-runtime/host-ports';
+import type {
+  ActorHostConfig,
+  ActorHostPorts,
+  ServedUntil,
+  ShardGate,
+} from '#actor-runtime/host-ports';
 import { replay } from '#actor-runtime/replay';
 import type { FaultReason } from '#errors/error-reasons';
 import { Fault, faultFor } from '#errors/fault';
@@ -41,7 +46,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     const { gate } = this.#ports;
     const activation = this.#catalog.find(id);
     const shard = activation?.shard ?? gate.shardOf(id);
-    gate.assertOpen(shard);
+    gate.assertOpen(shard, this.#kind.servedUntil);
     this.#assertOpen();
     if (activation === undefined) return this.#enqueue(this.#activate(id, shard), call);
     if (activation.isBusy) return this.#enqueue(activation, call);
@@ -73,6 +78,11 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     await log.whenDurable(offset);
     if (!log.isLeased()) await log.whenConfirmed();
     return found;
+  }
+
+  /** Phase of a closing shard up to which the actors serve. */
+  get servedUntil(): ServedUntil {
+    return this.#kind.servedUntil ?? 'closing';
   }
 
   /** Name of the kind of the actors in this host. */
@@ -125,6 +135,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
   abandon(): void {
     this.#isClosing = true;
     this.#ports.onLeft?.(undefined);
+    this.#ports.outbox?.end();
     this.#catalog.abandon();
   }
 
@@ -182,7 +193,8 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     if (recovered.recentCalls.length > 0) activation.recent.restore(recovered.recentCalls, now);
     const tail = gate.tailOf(activation.shard, this.#kind.name, activation.id);
     if (tail !== undefined) {
-      replay(this.#kind, activation, recovered.state, tail, now, this.#catalog.dirty);
+      const { dirty } = this.#catalog;
+      replay(this.#kind, activation, recovered.state, tail, now, dirty, this.#ports.outbox);
       gate.activated(activation.shard, this.#kind.name, activation.id);
     }
     metrics.activated((clock.monotonicMs() - startedMs) / 1_000);
@@ -225,9 +237,9 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
   }
 
   #turn(activation: Activation<State, Call, Answer>, call: Call): Answer | Promise<Answer> {
-    const { clock, log } = this.#ports;
+    const { clock, log, outbox } = this.#ports;
     const book = this.#catalog.dirty;
-    const turn = new HostedTurn(this.#kind, activation, call, clock, log, book);
+    const turn = new HostedTurn(this.#kind, activation, call, clock, log, book, outbox);
     this.#catalog.use(activation, turn.monotonicMs);
     try {
       if (call.deadlineAtMs < turn.wallMs) {

@@ -1,4 +1,5 @@
 import type { Applied, EventSourcing } from '#actor-runtime/event-sourcing';
+import type { ServedUntil } from '#actor-runtime/host-ports';
 import type { Turn } from '#actor-runtime/turn';
 import type { RecentCall } from '#storage/ports/instances';
 import type { Traced } from '#telemetry/tracer';
@@ -38,7 +39,10 @@ export interface ActorKind<
   Event = never,
   Outcome extends Applied<State> = Applied<State>,
 > {
-  readonly name: 'instance' | 'directory' | 'meter';
+  readonly name: 'instance' | 'directory' | 'feed' | 'meter';
+
+  /** Phase of a closing shard up to which the kind serves. Absent: `closing`. */
+  readonly servedUntil?: ServedUntil;
 
   /** Event sourcing of the kind. Absent: the kind commits nothing. */
   readonly sourcing?: EventSourcing<State, Event, Outcome>;

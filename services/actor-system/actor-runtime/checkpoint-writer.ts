@@ -23,6 +23,8 @@ type Part<State, Call, Answer> = {
   readonly records: number;
   readonly offset: number;
   readonly pendingEffect: SideEffect | undefined;
+  /** Fulfils when the notices of the records are sent; undefined if they are sent. */
+  readonly sent: Promise<void> | undefined;
   readonly takenMs: number;
 };
 
@@ -59,15 +61,17 @@ export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
   }
 
   /** Whether another write for this actor may start, alone or together with other actors. */
-  hasRoomFor(dirty: DirtyState): boolean {
+  hasRoomFor(activation: Activation<State, Call, Answer>, dirty: DirtyState): boolean {
     if (!this.hasRoom) return false;
-    return isShareable(dirty) || this.#loneInFlight < LONE_CHECKPOINTS_IN_FLIGHT_MAX;
+    if (this.#isShareable(activation, dirty)) return true;
+    return this.#loneInFlight < LONE_CHECKPOINTS_IN_FLIGHT_MAX;
   }
 
   /**
    * Dirty actors to store in one write with `leader`: the oldest actors of its bucket that pass
    * `mayCome`, up to the bounds of a write. An actor is written alone if it has a pending side
-   * effect or if the store refused its last write. Such an actor would delay the others.
+   * effect or unsent notices, or if the store refused its last write. Such an actor would delay the
+   * others.
    */
   batchOf(
     leader: Activation<State, Call, Answer>,
@@ -75,12 +79,12 @@ export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
   ): Activation<State, Call, Answer>[] {
     const batch = [leader];
     const first = this.#dirty.stateOf(leader);
-    if (first === undefined || !isShareable(first)) return batch;
+    if (first === undefined || !this.#isShareable(leader, first)) return batch;
     let { bytes } = first;
     for (const mate of this.#dirty.ofBucket(first.bucket)) {
       const dirty = this.#dirty.stateOf(mate);
       if (mate === leader || dirty === undefined || dirty.isStoring) continue;
-      if (!isShareable(dirty) || !mayCome(mate)) continue;
+      if (!this.#isShareable(mate, dirty) || !mayCome(mate)) continue;
       bytes += dirty.bytes;
       if (bytes > HEADS_BYTES_MAX) break;
       batch.push(mate);
@@ -91,8 +95,7 @@ export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
 
   /** Stores the dirty actors of `batch`. All belong to one bucket. Rejects if the write fails. */
   async store(batch: readonly Activation<State, Call, Answer>[]): Promise<void> {
-    const dirty = batch.flatMap((activation) => this.#dirty.stateOf(activation) ?? []);
-    const lone = dirty.every(isShareable) ? 0 : 1;
+    const lone = batch.some((activation) => this.#isLone(activation)) ? 1 : 0;
     const parts: Part<State, Call, Answer>[] = [];
     this.#inFlight += 1;
     this.#loneInFlight += lone;
@@ -146,7 +149,9 @@ export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
       const dirty = this.#dirty.stateOf(activation);
       if (dirty === undefined) continue;
       dirty.isRefused ||= !isDown;
-      if (!isShareable(dirty)) this.#dirty.postpone(activation, this.#ports.clock.monotonicMs());
+      if (this.#isLone(activation)) {
+        this.#dirty.postpone(activation, this.#ports.clock.monotonicMs());
+      }
     }
   }
 
@@ -166,16 +171,33 @@ export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
     dirty.isStoring = true;
     const { records, pendingEffect } = dirty;
     const takenMs = now.monotonicMs;
-    return [{ activation, dirty, checkpoint, records, offset, pendingEffect, takenMs }];
+    const sent = this.#ports.outbox?.whenSent(id);
+    // The write may fail before it awaits this promise.
+    sent?.catch(() => undefined);
+    return [{ activation, dirty, checkpoint, records, offset, pendingEffect, sent, takenMs }];
+  }
+
+  /** Whether an actor may share a write with others. */
+  #isShareable({ id }: Activation<State, Call, Answer>, dirty: DirtyState): boolean {
+    const { pendingEffect, isRefused } = dirty;
+    return pendingEffect === undefined && !isRefused && this.#ports.outbox?.has(id) !== true;
+  }
+
+  #isLone(activation: Activation<State, Call, Answer>): boolean {
+    const dirty = this.#dirty.stateOf(activation);
+    return dirty !== undefined && !this.#isShareable(activation, dirty);
   }
 
   async #write(parts: readonly Part<State, Call, Answer>[]): Promise<void> {
     const { sourcing } = this.#kind;
     if (sourcing === undefined || parts.length === 0) return;
     await this.#ports.log.whenDurable(Math.max(...parts.map(({ offset }) => offset)));
-    // Run pending effects before the write. Once the journal is truncated, no record of the effects
-    // remains.
-    for (const { pendingEffect } of parts) if (pendingEffect !== undefined) await pendingEffect();
+    // Run pending effects and send notices before the write. Once the journal is truncated, no
+    // record of them remains.
+    for (const { pendingEffect, sent } of parts) {
+      if (pendingEffect !== undefined) await pendingEffect();
+      await sent;
+    }
     const present = parts.filter((part) => !this.#isAbandoned(part));
     if (present.length > 0) await sourcing.store(present.map(({ checkpoint }) => checkpoint.copy));
   }
@@ -206,9 +228,4 @@ export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
       this.#remembering.set(activation, nowMs + RECENT_CALLS_AGE_MS + 1);
     }
   }
-}
-
-/** Whether an actor may share a write with others. */
-function isShareable({ pendingEffect, isRefused }: DirtyState): boolean {
-  return pendingEffect === undefined && !isRefused;
 }

@@ -80,7 +80,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
     for (const [activation, sinceMs] of this.dirty.urgent()) {
       if (!mayGoOn() || monotonicMs - sinceMs < URGENT_CHECKPOINT_AGE_MS) return;
       const dirty = this.dirty.stateOf(activation);
-      if (dirty !== undefined && this.#hasRoomFor(dirty)) this.#start(activation);
+      if (dirty !== undefined && this.#hasRoomFor(activation, dirty)) this.#start(activation);
     }
   }
 
@@ -92,7 +92,9 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
       // An overdue actor is stored even if it is busy: the copy is made synchronously, so it is
       // consistent.
       const mayBegin = isOverdue || !activation.isBusy;
-      if (mayBegin && this.#hasRoomFor(dirty)) this.#pace.began(this.#start(activation));
+      if (mayBegin && this.#hasRoomFor(activation, dirty)) {
+        this.#pace.began(this.#start(activation));
+      }
     }
   }
 
@@ -103,8 +105,8 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
     return isOld || isFarBack;
   }
 
-  #hasRoomFor(dirty: DirtyState): boolean {
-    return !dirty.isStoring && this.#writer.hasRoomFor(dirty);
+  #hasRoomFor(activation: Activation<State, Call, Answer>, dirty: DirtyState): boolean {
+    return !dirty.isStoring && this.#writer.hasRoomFor(activation, dirty);
   }
 
   /**
@@ -142,6 +144,8 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
     for (;;) {
       const dirty = this.#dirtyOf(wanted());
       if (dirty.size === 0) return;
+      // Actors with unsent notices would be written one by one.
+      await Promise.all([...dirty].map(({ id }) => this.#ports.outbox?.whenSent(id)));
       const writes: Promise<void>[] = [];
       for (const activation of dirty) {
         // The bound is per process, so closing shards share it with the other checkpoints.

@@ -2,10 +2,24 @@ import type { SideEffect } from '#actor-runtime/turn';
 import type { Instant } from '#stdlib/clock';
 import type { RecentCall } from '#storage/ports/instances';
 
+/** What a record tells another actor. Sent at least once, after the record is durable. */
+export type Notice = {
+  /** Id of the receiving actor. */
+  readonly to: string;
+  /** Server time of the record, in Unix milliseconds. */
+  readonly atMs: number;
+  /** Content, which the runtime does not interpret. */
+  readonly body: unknown;
+  /** Estimated bytes of the content. */
+  readonly bytes: number;
+};
+
 /** Result of applying an event: the actor's next state, and the answer to the command. */
 export type Applied<State, Answer = unknown> = {
   readonly state: State;
   readonly answer: Answer;
+  /** Undefined: the event concerns no other actor. */
+  readonly notice?: Notice | undefined;
 };
 
 /** How the events of one actor kind are applied, recorded and stored. Source: architecture 2. */

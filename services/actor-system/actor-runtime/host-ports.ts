@@ -1,4 +1,5 @@
 import type { CommitLog } from '#actor-runtime/commit-log';
+import type { Outbox } from '#actor-runtime/outbox';
 import type { RuntimeMetrics } from '#actor-runtime/runtime-metrics';
 import type { ProcessPorts } from '#telemetry/process-ports';
 
@@ -7,6 +8,8 @@ export type ActorHostPorts = ProcessPorts & {
   readonly log: CommitLog;
   readonly gate: ShardGate;
   readonly metrics: RuntimeMetrics;
+  /** Outbox for the notices of the actors. Undefined: the actors have no notices. */
+  readonly outbox?: Outbox | undefined;
   /** Called when this process begins to refuse calls for a shard (undefined: for all shards). */
   readonly onLeft?: (shard: number | undefined) => void;
 };
@@ -28,12 +31,21 @@ export type RecoveredTail = {
   readonly offset: number;
 };
 
+/**
+ * Phase of a closing shard up to which a kind serves calls. The actors that serve until `closed`
+ * are closed last, so that the others can still send them notices.
+ */
+export type ServedUntil = 'closing' | 'closed';
+
 /** Decides which actors this process serves, and supplies their recovered records. */
 export interface ShardGate {
   /** Shard of an actor. */
   shardOf(actorId: string): number;
-  /** Throws `service_unavailable` with reason `not_owner` unless the shard is open here. */
-  assertOpen(shard: number): void;
+  /**
+   * Throws `service_unavailable` with reason `not_owner` unless the shard is open here. Actors that
+   * serve `until` `closed` also serve while the other actors of a closing shard are stored.
+   */
+  assertOpen(shard: number, until?: ServedUntil): void;
   /**
    * Whether the shard is closing, or closed and not yet open elsewhere. The next owner reloads
    * every actor, so actors here need no notice of changes that are stored already.

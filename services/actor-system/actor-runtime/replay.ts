@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { Activation } from '#actor-runtime/activation';
 import type { ActorCall, ActorKind } from '#actor-runtime/actor-kind';
 import type { RecoveredTail } from '#actor-runtime/host-ports';
+import type { Outbox } from '#actor-runtime/outbox';
 import { CorruptJournal, decodeRecord } from '#actor-runtime/record-codec';
 import type { SideEffect } from '#actor-runtime/turn';
 import type { Instant } from '#stdlib/clock';
@@ -18,8 +19,8 @@ interface ReplayLedger<State, Call, Answer> {
 }
 
 /**
- * Applies a recovered tail to the stored state and marks the actor dirty. Skips records that the
- * head includes. Throws `CorruptJournal` when a version is missing or a line is not a record:
+ * Applies a recovered tail to the stored state, marks the actor dirty, and adds the notices of the
+ * records to the outbox. Skips records that the head includes. Throws `CorruptJournal` when a version is missing or a line is not a record:
  * continuing would lose an acknowledged event (architecture 3.3).
  */
 export function replay<State, Call extends ActorCall, Answer, Event>(
@@ -29,6 +30,7 @@ export function replay<State, Call extends ActorCall, Answer, Event>(
   { lines, offset }: RecoveredTail,
   now: Instant,
   book: ReplayLedger<State, Call, Answer>,
+  outbox?: Outbox,
 ): void {
   const { name, sourcing } = kind;
   assert(sourcing !== undefined, 'a journal holds no records of a kind without events');
@@ -39,7 +41,9 @@ export function replay<State, Call extends ActorCall, Answer, Event>(
   let present = sourcing.beforeReplay?.(state, events) ?? state;
   for (const event of events) {
     activation.version += 1;
-    present = sourcing.apply(present, event, activation.version, id).state;
+    const applied = sourcing.apply(present, event, activation.version, id);
+    present = applied.state;
+    if (applied.notice !== undefined) outbox?.add(id, activation.version, offset, applied.notice);
   }
   activation.state = present;
   activation.recent.restore(records, now);

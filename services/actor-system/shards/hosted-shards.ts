@@ -1,5 +1,5 @@
 import type { CommitLog } from '#actor-runtime/commit-log';
-import type { RecoveredTail, ShardGate } from '#actor-runtime/host-ports';
+import type { RecoveredTail, ServedUntil, ShardGate } from '#actor-runtime/host-ports';
 import type { ShardClaim, ShardHost } from '#cluster/shard-host';
 import { faultFor, type ShardOwner } from '#errors/fault';
 import {
@@ -16,6 +16,7 @@ import { type Clock, sleep } from '#stdlib/clock';
 
 /** Methods of an actor host that are used to open and close shards. */
 export interface ShardedHost extends EagerHost {
+  readonly servedUntil: ServedUntil;
   busyIn(shard: number): number;
   storeAhead(shard: number): Promise<void>;
   closeShard(shard: number): void;
@@ -73,18 +74,29 @@ export class HostedShards implements ShardHost {
   }
 
   async closeShard(shard: number): Promise<void> {
-    const { clock, eager, hosts, log, open } = this.#parts;
+    const { eager, hosts, open } = this.#parts;
     // Callers wait while the shard is closed, so most actors are stored before it closes. A shard
     // with corrupt records never closes: it keeps serving every actor without such records.
     await eager.activateAll(shard);
     for (const host of hosts) await host.storeAhead(shard);
     open.close(shard);
+    await this.#settle(shard, 'closing');
+    // The actors that are stored now send nothing to other actors. Two closing shards therefore
+    // never wait for each other.
+    open.closeLast(shard);
+    await this.#settle(shard, 'closed');
+    for (const host of hosts) host.dropShard(shard);
+  }
+
+  /** Waits until the actors of a phase are idle, then stores them. */
+  async #settle(shard: number, phase: ServedUntil): Promise<void> {
+    const { clock, log } = this.#parts;
+    const hosts = this.#parts.hosts.filter(({ servedUntil }) => servedUntil === phase);
     while (hosts.some((host) => host.busyIn(shard) > 0)) {
       await sleep(clock, CLOSE_POLL_MS);
       log.assertAlive();
     }
-    await this.#storeAll(shard);
-    for (const host of hosts) host.dropShard(shard);
+    await this.#storeAll(shard, hosts);
   }
 
   /** Closes every shard immediately and stores nothing, because this incarnation has ended. */
@@ -92,9 +104,9 @@ export class HostedShards implements ShardHost {
     this.#parts.open.end();
   }
 
-  /** Stores all actors of a closed shard, with retries until every write succeeds. */
-  async #storeAll(shard: number): Promise<void> {
-    const { clock, hosts, log } = this.#parts;
+  /** Stores all actors of these hosts in a closed shard, with retries until every write succeeds. */
+  async #storeAll(shard: number, hosts: readonly ShardedHost[]): Promise<void> {
+    const { clock, log } = this.#parts;
     for (;;) {
       try {
         for (const host of hosts) host.closeShard(shard);
@@ -131,8 +143,8 @@ export class NodeGate implements ShardGate {
     return this.#parts.shardOf(actorId);
   }
 
-  assertOpen(shard: number): void {
-    if (this.#parts.open.has(shard)) return;
+  assertOpen(shard: number, until: ServedUntil = 'closing'): void {
+    if (this.#parts.open.has(shard, until)) return;
     this.#parts.onNotOwner();
     const owner = this.#parts.ownerOf(shard);
     throw faultFor('not_owner', 'another node owns this shard', { retryAfterS: 1, owner });
@@ -155,6 +167,8 @@ export class NodeGate implements ShardGate {
 export class OpenShards {
   readonly #epochs = new Map<number, number>();
   readonly #closing = new Set<number>();
+  /** Closing shards whose last actors still serve. */
+  readonly #closingLast = new Set<number>();
   #hasEnded = false;
 
   /** Epochs of all served shards, by shard. */
@@ -162,9 +176,9 @@ export class OpenShards {
     return this.#epochs;
   }
 
-  /** Whether calls for the shard are accepted. */
-  has(shard: number): boolean {
-    return this.#epochs.has(shard);
+  /** Whether calls for the shard are accepted, by actors that serve until this phase. */
+  has(shard: number, until: ServedUntil = 'closing'): boolean {
+    return this.#epochs.has(shard) || (until === 'closed' && this.#closingLast.has(shard));
   }
 
   /** Whether the shard is closing, or closed and not yet released to another node. */
@@ -183,10 +197,16 @@ export class OpenShards {
     this.#epochs.set(shard, epoch);
   }
 
-  /** Refuses calls for the shard from now on. */
+  /** Refuses calls for the shard from now on, except for the actors that serve until `closed`. */
   close(shard: number): void {
     this.#epochs.delete(shard);
     this.#closing.add(shard);
+    this.#closingLast.add(shard);
+  }
+
+  /** Refuses the remaining calls for a closing shard from now on. */
+  closeLast(shard: number): void {
+    this.#closingLast.delete(shard);
   }
 
   /** Releases the closed shard: another node may own it from now on. */
@@ -199,6 +219,7 @@ export class OpenShards {
     this.#hasEnded = true;
     this.#epochs.clear();
     this.#closing.clear();
+    this.#closingLast.clear();
   }
 }
 
