@@ -6,6 +6,7 @@ import { composeLimiter } from '#limiter/limiter-node';
 import { busAccountNews } from '#startup/cluster';
 import { systemRandomness } from '#stdlib/randomness';
 import { memoryKeyUseStore } from '#storage/memory/accounts';
+import { memoryFeedStore } from '#storage/memory/feeds';
 import { memoryInstanceStore, memoryListingStore } from '#storage/memory/instances';
 import { memoryJournal, memoryMeterStore } from '#storage/memory/meters';
 import type { AccountStore } from '#storage/ports/accounts';
@@ -41,7 +42,11 @@ export function serviceBehind(clock: ManualClock, accounts: AccountStore): Servi
       billingDesk: billingOf({ accounts, clock, trail, provider: undefined }).desk,
     }),
   );
-  const stores = { instances: memoryInstanceStore(), listings: memoryListingStore() };
+  const stores = {
+    instances: memoryInstanceStore(),
+    listings: memoryListingStore(),
+    feeds: memoryFeedStore(),
+  };
   const engine = opened.use(
     composeEngine(ACTORS, { ...ports, ...stores, journal: memoryJournal() }),
   );

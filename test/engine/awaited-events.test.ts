@@ -2,6 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { composeEngine } from '#engine/engine-node';
 import type { EngineCommand, EventCursor } from '#grpc/engine-messages';
+import { memoryFeedStore } from '#storage/memory/feeds';
 import { memoryInstanceStore, memoryListingStore } from '#storage/memory/instances';
 import { memoryJournal } from '#storage/memory/meters';
 import type { Journal } from '#storage/ports/journal';
@@ -25,6 +26,7 @@ async function scene(journal: Journal = memoryJournal()) {
     metrics: createMetrics(),
     instances: memoryInstanceStore(),
     listings: memoryListingStore(),
+    feeds: memoryFeedStore(),
     journal,
     onBug: (error) => {
       throw error;

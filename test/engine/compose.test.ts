@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert';
 import { composeEngine } from '#engine/engine-node';
 import type { Fault } from '#errors/fault';
 import type { EngineCommand } from '#grpc/engine-messages';
+import { memoryFeedStore } from '#storage/memory/feeds';
 import { memoryInstanceStore, memoryListingStore } from '#storage/memory/instances';
 import { memoryJournal } from '#storage/memory/meters';
 import { createMetrics } from '#telemetry/metrics';
@@ -28,7 +29,11 @@ const LIST: List = { kind: 'list', limit: 20, offset: 0, sort: 'created_at', ord
 async function engineUnderTest() {
   const clock = new ManualClock(START_MS);
   const metrics = createMetrics();
-  const stores = { instances: memoryInstanceStore(), listings: memoryListingStore() };
+  const stores = {
+    instances: memoryInstanceStore(),
+    listings: memoryListingStore(),
+    feeds: memoryFeedStore(),
+  };
   const onBug = (error: unknown) => {
     throw error;
   };

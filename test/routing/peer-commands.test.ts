@@ -9,6 +9,7 @@ const KINDS: Record<PeerCommand['kind'], true> = {
   removeListingRow: true,
   reservePlace: true,
   readSummaries: true,
+  recordTransitions: true,
 };
 
 const apart = suite('the commands between engines');

@@ -315,13 +315,15 @@ const POLICY: RoutingPolicy<EngineCall, EngineAnswer> = {
   pauseMs: { first: RETRY_PAUSE_MS_MIN, most: RETRY_PAUSE_MS_MAX },
 };
 
-/** Commands for an account's directory, or for any engine with the account's instances. */
+/** Commands for an account's directory or feed, or for any engine with the account's instances. */
 const OF_ACCOUNT: ReadonlySet<EngineCommand['kind']> = new Set([
   'list',
   'putListingRow',
   'removeListingRow',
   'reservePlace',
   'readSummaries',
+  'recordTransitions',
+  'readFeed',
 ]);
 
 /** Routing id: the account for commands to its directory, otherwise the instance. */

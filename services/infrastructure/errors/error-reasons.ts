@@ -35,6 +35,8 @@ export const REASONS = {
   // query and headers, decision 2
   invalid_parameter: { code: 'invalid_request', http: 400 },
   unknown_parameter: { code: 'invalid_request', http: 400 },
+  // position in the events of an account that can no longer be continued
+  cursor_expired: { code: 'invalid_request', http: 410 },
   invalid_header: { code: 'invalid_request', http: 400 },
   // HTTP itself
   malformed_request: { code: 'invalid_request', http: 400 },

@@ -16,6 +16,14 @@ import {
   SUMMARIES_MAX,
   type TrimCommand,
 } from '#grpc/engine-messages';
+import {
+  CURSOR_LENGTH_MAX,
+  feedFromWire,
+  feedToWire,
+  rowsFromWire,
+  rowsLength,
+  rowsToWire,
+} from '#grpc/feed-codec';
 import { brokenMessage, trustInteger, trustText, trustUnit, unknownCall } from '#grpc/frame';
 import type { FrameProtocol } from '#grpc/frame-protocol';
 import {
@@ -33,6 +41,7 @@ import {
   type PutListingRow as WirePutRow,
   type ReadRecords as WireRecords,
   type ReadRecordsAfter as WireRecordsAfter,
+  type ReadSummaries as WireSummaries,
   type TrimRows as WireTrim,
 } from '#grpc/gen/identity_engine/v1/engine';
 import {
@@ -196,6 +205,10 @@ function commandToWire(command: EngineCommand): WireCommand {
       return { $case: 'reservePlace', value: { instancesMax: command.instancesMax } };
     case 'readSummaries':
       return { $case: 'readSummaries', value: { instanceIds: [...command.instanceIds] } };
+    case 'recordTransitions':
+      return { $case: 'recordTransitions', value: rowsToWire(command.rows) };
+    case 'readFeed':
+      return { $case: 'readFeed', value: feedToWire(command) };
     case 'trim': {
       const { kind: _, state = '', ...floor } = command;
       return { $case: 'trim', value: { ...floor, state: Buffer.from(state, 'latin1') } };
@@ -264,12 +277,12 @@ function commandFromWire(wire: EngineRequest['command']): EngineCommand {
       return { kind: 'removeListingRow', version: versionOf(wire.value) };
     case 'reservePlace':
       return { kind: 'reservePlace', instancesMax: wire.value.instancesMax };
-    case 'readSummaries': {
-      const { instanceIds } = wire.value;
-      trustInteger(instanceIds.length, 1, SUMMARIES_MAX, 'number of instances');
-      for (const id of instanceIds) trustText(id, 1, ID_LENGTH_MAX, 'instance id');
-      return { kind: 'readSummaries', instanceIds };
-    }
+    case 'readSummaries':
+      return summariesFromWire(wire.value);
+    case 'recordTransitions':
+      return { kind: 'recordTransitions', rows: rowsFromWire(wire.value) };
+    case 'readFeed':
+      return { kind: 'readFeed', ...feedFromWire(wire.value) };
     case 'trim':
       return trimFromWire(wire.value);
   }
@@ -329,6 +342,12 @@ function listFromWire(wire: WireList): ListCommand {
     sort: wire.byName ? 'name' : 'created_at',
     order: wire.ascending ? 'asc' : 'desc',
   };
+}
+
+function summariesFromWire({ instanceIds }: WireSummaries): EngineCommand {
+  trustInteger(instanceIds.length, 1, SUMMARIES_MAX, 'number of instances');
+  for (const id of instanceIds) trustText(id, 1, ID_LENGTH_MAX, 'instance id');
+  return { kind: 'readSummaries', instanceIds };
 }
 
 function putRowFromWire(wire: WirePutRow): EngineCommand {
@@ -407,7 +426,10 @@ export const engineProtocol: FrameProtocol<EngineCall, EngineAnswer, EngineReque
   timedOut: 'deadline_exceeded',
   timeoutMs: CALL_TIMEOUT_MS_MAX,
   deadlineAtMsOf: ({ deadlineAtMs }) => deadlineAtMs,
-  waits: ({ command }) => command.kind === 'readEvents' && command.waitMs > 0,
+  waits: ({ command }) => {
+    const mayWait = command.kind === 'readEvents' || command.kind === 'readFeed';
+    return mayWait && command.waitMs > 0;
+  },
   request: EngineRequest,
   reply: EngineReply,
   sizeOfCall: (call) => MESSAGE_BYTES + BYTES_PER_UNIT_MAX * textLengthOf(call),
@@ -439,11 +461,18 @@ function requestOf(id: number, timeoutMs: number, call: EngineCall): EngineReque
   };
 }
 
+/** Commands to an account, whose calls have no instance id. */
+const OF_NO_INSTANCE: ReadonlySet<EngineCommand['kind']> = new Set([
+  'list',
+  'readSummaries',
+  'recordTransitions',
+  'readFeed',
+]);
+
 function callOf(wire: EngineRequest, deadlineAtMs: number): EngineCall {
   const command = commandFromWire(wire.command);
   const { idempotencyKey: key, idempotencyFingerprint: fingerprint, ifMatch, modelVersion } = wire;
-  const isOfNoInstance = command.kind === 'list' || command.kind === 'readSummaries';
-  const idLengthMax = isOfNoInstance ? 0 : TOKEN_LENGTH_MAX;
+  const idLengthMax = OF_NO_INSTANCE.has(command.kind) ? 0 : TOKEN_LENGTH_MAX;
   trustText(key, 0, TOKEN_LENGTH_MAX, 'idempotency key');
   if (key !== '') trustText(fingerprint, 1, TOKEN_LENGTH_MAX, 'fingerprint');
   if (modelVersion !== undefined) trustText(modelVersion, 1, TOKEN_LENGTH_MAX, 'model version');
@@ -470,7 +499,8 @@ function idempotencyOf(wire: EngineRequest): IdempotencyKey {
 function answerToWire(answer: EngineAnswer): WireAnswer {
   const { body, etag, cycles, throttledRetryAfterS, isReplayed: replayed, cursor } = answer;
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-  return { body: bytes, etag, cycles, throttledRetryAfterS, replayed, cursor };
+  const { next } = answer;
+  return { body: bytes, etag, cycles, throttledRetryAfterS, replayed, cursor, next };
 }
 
 // The body stays a view of its frame, because it is forwarded and released within two turns.
@@ -481,6 +511,7 @@ function answerFromWire({
   throttledRetryAfterS,
   replayed,
   cursor,
+  next,
 }: WireAnswer): EngineAnswer {
   const answer = {
     body,
@@ -489,6 +520,8 @@ function answerFromWire({
     throttledRetryAfterS,
     isReplayed: replayed,
   };
+  if (next !== undefined)
+    return { ...answer, next: trustText(next, 1, CURSOR_LENGTH_MAX, 'cursor') };
   return cursor === undefined ? answer : { ...answer, cursor: cursorFromWire(cursor) };
 }
 
@@ -528,6 +561,10 @@ function commandTextLength(command: EngineCommand): number {
     }
     case 'trim':
       return command.state?.length ?? 0;
+    case 'recordTransitions':
+      return rowsLength(command.rows);
+    case 'readFeed':
+      return command.cursor?.length ?? 0;
     case 'readInstance':
     case 'remove':
     case 'removeListingRow':

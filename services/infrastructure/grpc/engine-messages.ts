@@ -63,7 +63,36 @@ export type PeerCommand =
    */
   | { readonly kind: 'reservePlace'; readonly instancesMax: number }
   /** Reads cycle and energy of the account's instances without activating any instance. */
-  | { readonly kind: 'readSummaries'; readonly instanceIds: readonly string[] };
+  | { readonly kind: 'readSummaries'; readonly instanceIds: readonly string[] }
+  /** Records transitions of the account's instances in the account's feed. */
+  | { readonly kind: 'recordTransitions'; readonly rows: readonly TransitionRow[] };
+
+/**
+ * Transitions of one committed change of an instance, in order, each as four numbers. Source:
+ * `identity/transitions`.
+ */
+export type TransitionRow = readonly [
+  instanceId: string,
+  version: number,
+  /** Server time of the change, in Unix milliseconds. */
+  atMs: number,
+  transitions: readonly (readonly number[])[],
+];
+
+/** Question for the events of an account. */
+export type FeedQuestion = {
+  /** Cursor after which the events begin. Undefined: `from` decides. */
+  readonly cursor: string | undefined;
+  readonly from: 'oldest' | 'newest';
+  /** Maximum number of events. */
+  readonly limit: number;
+  /** Wanted types, as bits at their positions in `TRANSITIONS`. */
+  readonly types: number;
+  /** Whether the body is text of server-sent events. Otherwise it is a JSON page. */
+  readonly isStream: boolean;
+  /** Maximum time to wait for an event if there is none, in milliseconds. */
+  readonly waitMs: number;
+};
 
 /** Retention command, sent by tools: deletes an instance's oldest rows (decision 234). */
 export type TrimCommand = {
@@ -152,6 +181,8 @@ export type EngineCommand =
       readonly after: EventCursor | undefined;
       readonly waitMs: number;
     }
+  /** Reads the feed of the account. */
+  | ({ readonly kind: 'readFeed' } & FeedQuestion)
   | {
       readonly kind: 'list';
       readonly limit: number;
@@ -177,7 +208,7 @@ export type EngineCall = Traced & {
    * `not_found` (decision 19).
    */
   readonly accountId: string;
-  /** Id of the instance. Empty for `list` and `readSummaries`. */
+  /** Id of the instance. Empty for commands to an account. */
   readonly instanceId: string;
   /**
    * Permanent id of this call, for deduplication: a second call with the same id advances nothing.
@@ -239,6 +270,10 @@ export type EngineAnswer = {
   readonly isPerhapsOwn?: true;
   /** Position at which the next call continues. Set for `readEvents`. */
   readonly cursor?: EventCursor;
+  /** Cursor at which the next call continues. Set for `readFeed`. */
+  readonly next?: string;
+  /** Whether a feed has nothing to tell at present. Set for `readFeed` in the feed's process. */
+  readonly isQuiet?: boolean;
 };
 
 /** Body of an answer as text. */

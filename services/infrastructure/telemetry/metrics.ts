@@ -150,6 +150,18 @@ export const METRICS = {
     'db_operation_name',
     'reason',
   ),
+  transitions_recorded_seconds: seconds(
+    'Time from the commit of a change until its transitions are durable in the log of the account.',
+  ),
+  transitions_record_failures_total: counter(
+    'Failed calls that record transitions. The calls are repeated.',
+  ),
+  transitions_unrecorded_seconds: gauge(
+    'Age of the oldest transition that is not in the log of its account yet.',
+  ),
+  transitions_unrecorded_bytes: gauge(
+    'Estimated bytes of the transitions that are not in the log of their account yet.',
+  ),
   limiter_checks_total: counter(
     'Admissions decided: allow, rate, quota, key, unavailable.',
     'decision',

@@ -1,6 +1,7 @@
 import { ActorHost, type HostLoad, hostLoad, ONE_SHARD } from '#actor-runtime/actor-host';
 import { CommitLog } from '#actor-runtime/commit-log';
 import type { ActorHostConfig, ShardGate } from '#actor-runtime/host-ports';
+import { Outbox, type SentNotice } from '#actor-runtime/outbox';
 import { runtimeMetrics } from '#actor-runtime/runtime-metrics';
 import { shardOf, shardsOf } from '#cluster/shard-owners';
 import { DirectoryKind } from '#engine/directory/kind';
@@ -18,6 +19,9 @@ import {
   type SummariesOf,
 } from '#engine/directory/summary';
 import { awaitedEvents, EventWaiters } from '#engine/events/pages';
+import { FeedKind } from '#engine/feed/kind';
+import { recordMetrics, showUnrecorded, type Unrecorded } from '#engine/feed/metrics';
+import { awaitedFeed } from '#engine/feed/pages';
 import { activeInstanceOf, InstanceKind, storedHeadOf } from '#engine/instance/kind';
 import { engineMetrics } from '#engine/instance/process-call';
 import type { ChunkBounds } from '#engine/instance/rows';
@@ -29,13 +33,22 @@ import {
   NO_INCARNATION,
   type NodeLoad,
 } from '#grpc/admin';
-import type { EngineAnswer, EngineCall, EngineClient } from '#grpc/engine-messages';
+import { CALL_TIMEOUT_MS_MAX } from '#grpc/call-bounds';
+import {
+  type EngineAnswer,
+  type EngineCall,
+  type EngineClient,
+  type TransitionRow,
+  unnamedCall,
+} from '#grpc/engine-messages';
 import { MODELS, type Models, restrictedModels } from '#identity/model';
 import { inProcessPeer, type Peer } from '#routing/peer';
 import type { RetryReason } from '#routing/retry-policy';
 import { RoutedEngine } from '#routing/routed-service';
 import { ClusterNode, type ClusterNodePorts } from '#shards/cluster-node';
 import type { HostedServices, NodeConfig, NodeContext } from '#shards/node-context';
+import type { Clock } from '#stdlib/clock';
+import type { FeedStore } from '#storage/ports/feeds';
 import { gatheredHeads } from '#storage/ports/head-codec';
 import type { InstanceStore } from '#storage/ports/instances';
 import type { Journal } from '#storage/ports/journal';
@@ -67,6 +80,9 @@ export function modelsUpTo(newest: string): Models {
 /** Feature of an engine that can run instances of a model. */
 const modelFeature = (version: string): string => `model ${version}`;
 
+/** Feature of an engine that records transitions. */
+const TRANSITIONS_FEATURE = 'transitions';
+
 /**
  * An engine in a cluster. Answers calls for the shards that the engine owns. Before joining and
  * while rejoining, refuses every call with `service_unavailable`.
@@ -83,10 +99,11 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
     this.#config = config;
     this.#ports = ports;
     const { models = MODELS } = ports.engine;
-    const features = models.versions.map(modelFeature);
+    const features = [...models.versions.map(modelFeature), TRANSITIONS_FEATURE];
     this.#node = new ClusterNode({ ...config.node, features }, ports.node, (context) =>
       this.#host(context),
     );
+    showUnrecorded(ports.engine.metrics, () => this.#node.current?.served.unrecorded);
   }
 
   /**
@@ -133,7 +150,7 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
   /** Builds an incarnation's actors, and their router to the actors of all engines. */
   #host({ address, log, gate, routes, isEverywhere }: NodeContext): HostedServices<EngineActors> {
     const { engine, connect, random, onRetry } = this.#ports;
-    const { clock, metrics, listings, chunkBounds, onBug, tracer } = engine;
+    const { clock, metrics, listings, feeds, chunkBounds, onBug, tracer } = engine;
     const models = restrictedModels(engine.models ?? MODELS, (version) =>
       isEverywhere(modelFeature(version)),
     );
@@ -155,6 +172,8 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
       gate,
       instances,
       listings,
+      feeds,
+      isRecording: () => isEverywhere(TRANSITIONS_FEATURE),
       models,
       chunkBounds,
       engines,
@@ -180,6 +199,7 @@ type EnginePorts = ProcessPorts & {
   readonly metrics: Metrics;
   readonly instances: InstanceStore;
   readonly listings: ListingStore;
+  readonly feeds: FeedStore;
   /** Models that instances may use. Undefined: all models in this program. */
   readonly models?: Models | undefined;
   /** Bounds for moving rows from a head to chunks. Undefined: `CHUNK_BOUNDS`. */
@@ -197,25 +217,30 @@ export function composeEngine(
     metrics,
     instances,
     listings,
+    feeds,
     models,
     onBug,
     tracer,
     journal,
   }: EnginePorts & { readonly journal: Journal },
 ): EngineActors {
-  return new EngineActors(config, {
+  const actors = new EngineActors(config, {
     clock,
     metrics,
     log: new CommitLog(journal, clock),
     gate: ONE_SHARD,
     instances,
     listings,
+    feeds,
+    isRecording: () => true,
     models,
     engines: undefined,
     summariesOf: undefined,
     onBug,
     tracer,
   });
+  showUnrecorded(metrics, () => actors.unrecorded);
+  return actors;
 }
 
 type EngineActorsPorts = ProcessPorts & {
@@ -224,6 +249,9 @@ type EngineActorsPorts = ProcessPorts & {
   readonly gate: ShardGate;
   readonly instances: InstanceStore;
   readonly listings: ListingStore;
+  readonly feeds: FeedStore;
+  /** Whether every engine can record transitions. */
+  readonly isRecording: () => boolean;
   /** Models that instances may use. Undefined: all models in this program. */
   readonly models?: Models | undefined;
   /** Bounds for moving rows from a head to chunks. Undefined: `CHUNK_BOUNDS`. */
@@ -240,11 +268,14 @@ type Command<Kind extends EngineCall['command']['kind']> = Extract<
 >;
 
 /**
- * Instances and account directories on a common journal. Together, both answer every engine call.
+ * Instances, account directories and account feeds on a common journal. Together they answer every
+ * engine call.
  */
 class EngineActors implements EngineClient, AsyncDisposable {
   readonly #instances;
   readonly #directories;
+  readonly #feeds;
+  readonly #outbox: Outbox;
   readonly #waiters: EventWaiters;
   readonly #ports: EngineActorsPorts;
   readonly #models: Models;
@@ -258,12 +289,24 @@ class EngineActors implements EngineClient, AsyncDisposable {
     const { models = MODELS } = ports;
     this.#models = models;
     const { clock, log, gate, onBug, tracer, metrics, engines = this } = ports;
-    const hostPorts = (actor: 'instance' | 'directory') => {
+    const hostPorts = (actor: 'instance' | 'directory' | 'feed') => {
       const reported = runtimeMetrics(metrics, 'engine', actor);
       return { clock, log, gate, onBug, tracer, metrics: reported };
     };
     const directories = new DirectoryKind(ports.listings, clock);
     this.#directories = new ActorHost(directories, config, hostPorts('directory'));
+    const feeds = new FeedKind({ store: ports.feeds, waiters: this.#waiters });
+    const onLeft = (shard: number | undefined) => this.#waiters.left(shard);
+    this.#feeds = new ActorHost(feeds, config, { ...hostPorts('feed'), onLeft });
+    this.#outbox = new Outbox({
+      log,
+      clock,
+      onBug,
+      isOn: ports.isRecording,
+      metrics: recordMetrics(metrics),
+      send: (accountId, notices) => recordTransitions(engines, clock, accountId, notices),
+    });
+    const outbox = this.#outbox;
     const instances = new InstanceKind({
       store: ports.instances,
       chunkBounds: ports.chunkBounds,
@@ -271,10 +314,12 @@ class EngineActors implements EngineClient, AsyncDisposable {
       directory: remoteDirectory(ports.listings, engines, clock),
       metrics: engineMetrics(metrics, clock),
       waiters: this.#waiters,
+      outbox,
     });
     this.#instances = new ActorHost(instances, config, {
       ...hostPorts('instance'),
-      onLeft: (shard) => this.#waiters.left(shard),
+      outbox,
+      onLeft,
     });
     const storedHead = storedHeadOf(ports.instances, models, onBug);
     this.#headOf = async (id) =>
@@ -284,7 +329,12 @@ class EngineActors implements EngineClient, AsyncDisposable {
 
   /** Actor hosts, for the node that opens and closes shards. */
   get hosts() {
-    return [this.#instances, this.#directories];
+    return [this.#instances, this.#directories, this.#feeds];
+  }
+
+  /** Transitions of these instances that are not in the log of their account yet. */
+  get unrecorded(): Unrecorded {
+    return this.#outbox;
   }
 
   /** The actors' memory use, and the call count. */
@@ -314,6 +364,10 @@ class EngineActors implements EngineClient, AsyncDisposable {
         return summariesAnswer(command.instanceIds, this.#headOf, this.#models);
       case 'readEvents':
         return this.#readEvents(call, command);
+      case 'recordTransitions':
+        return this.#record(call, command);
+      case 'readFeed':
+        return this.#readFeed(call, command);
       default:
         return this.#instances.ask(call.instanceId, call);
     }
@@ -323,6 +377,8 @@ class EngineActors implements EngineClient, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#instances[Symbol.asyncDispose]();
     await this.#directories[Symbol.asyncDispose]();
+    // Stored instances have sent their transitions, so the feeds are stored last.
+    await this.#feeds[Symbol.asyncDispose]();
   }
 
   #readEvents(call: EngineCall, command: Command<'readEvents'>) {
@@ -331,6 +387,31 @@ class EngineActors implements EngineClient, AsyncDisposable {
     const { clock, gate } = this.#ports;
     const shardOf = (id: string) => gate.shardOf(id);
     return awaitedEvents(call, command, { clock, waiters: this.#waiters, shardOf, ask });
+  }
+
+  async #record(call: EngineCall, { rows }: Command<'recordTransitions'>): Promise<EngineAnswer> {
+    const { callId, deadlineAtMs, accountId, traceparent } = call;
+    const record = { kind: 'record', accountId, rows, callId, deadlineAtMs } as const;
+    await this.#feeds.ask(accountId, traced(record, traceparent));
+    return NOTIFIED;
+  }
+
+  async #readFeed(call: EngineCall, question: Command<'readFeed'>): Promise<EngineAnswer> {
+    const { callId, deadlineAtMs, accountId, traceparent } = call;
+    const { clock, gate, feeds } = this.#ports;
+    const { isQuiet: _, ...answer } = await awaitedFeed(question, {
+      accountId,
+      store: feeds,
+      clock,
+      waiters: this.#waiters,
+      shard: gate.shardOf(accountId),
+      deadlineAtMs,
+      look: async (from, count) => {
+        const look = { kind: 'look', from, count, callId, deadlineAtMs } as const;
+        return await this.#feeds.ask(accountId, traced(look, traceparent));
+      },
+    });
+    return answer;
   }
 
   async #list(call: EngineCall, page: Command<'list'>): Promise<EngineAnswer> {
@@ -368,4 +449,25 @@ class EngineActors implements EngineClient, AsyncDisposable {
     } else if (!log.isLeased()) await log.whenConfirmed();
     return NOTIFIED;
   }
+}
+
+/** Sends transitions to the feed of an account, on any engine. */
+async function recordTransitions(
+  engines: EngineClient,
+  clock: Clock,
+  accountId: string,
+  notices: readonly SentNotice[],
+): Promise<void> {
+  const rows = notices.map(
+    ({ actorId, version, atMs, body }): TransitionRow => [
+      actorId,
+      version,
+      atMs,
+      // Only `applyEvent` makes notices.
+      body as TransitionRow[3],
+    ],
+  );
+  const deadlineAtMs = clock.wallMs() + CALL_TIMEOUT_MS_MAX;
+  const command = { kind: 'recordTransitions', rows } as const;
+  await engines.ask(unnamedCall({ accountId, instanceId: '', deadlineAtMs, command }));
 }

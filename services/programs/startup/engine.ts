@@ -46,12 +46,12 @@ export async function engineNodeOf(
 ): Promise<EngineNode> {
   const { clock, metrics, onBug, tracer, actors } = foundation;
   const models = modelsUpTo(config.SERVICE_MODEL_MAX);
-  const { instances, listings } = stores;
+  const { instances, listings, feeds } = stores;
   const place = await nodeConfigOf('engine', config, foundation, stores);
   const node = new EngineNode(
     { node: place, actors },
     {
-      engine: { clock, metrics, instances, listings, models, onBug, tracer },
+      engine: { clock, metrics, instances, listings, feeds, models, onBug, tracer },
       node: nodePortsOf('engine', foundation, { stores, bus, clocks }),
       connect: engineConnector(foundation),
       random: Math.random,
@@ -66,9 +66,9 @@ export async function engineNodeOf(
 export function engineAlone(
   config: Config,
   { clock, metrics, onBug, tracer, actors }: Foundation,
-  { instances, listings, engineJournal: journal }: LocalStores,
+  { instances, listings, feeds, engineJournal: journal }: LocalStores,
 ): ReturnType<typeof composeEngine> {
-  const stores = { instances, listings, journal };
+  const stores = { instances, listings, feeds, journal };
   const models = modelsUpTo(config.SERVICE_MODEL_MAX);
   return composeEngine(actors, { ...stores, clock, metrics, models, onBug, tracer });
 }

@@ -5,6 +5,7 @@ import { composeEngine } from '#engine/engine-node';
 import type { EngineCall } from '#grpc/engine-messages';
 import { unchanging } from '#stdlib/files';
 import { systemRandomness } from '#stdlib/randomness';
+import { memoryFeedStore } from '#storage/memory/feeds';
 import { memoryInstanceStore, memoryListingStore } from '#storage/memory/instances';
 import { memoryJournal } from '#storage/memory/meters';
 import { createMetrics } from '#telemetry/metrics';
@@ -21,7 +22,11 @@ async function newScene() {
   const clock = new ManualClock(START_MS);
   const onBug = (error: unknown) => assert.unreachable(String(error));
   const config = { idleAgeMs: 2 * DAY_MS, memoryBytesMax: 64 * 1_024 * 1_024 };
-  const stores = { instances: memoryInstanceStore(), listings: memoryListingStore() };
+  const stores = {
+    instances: memoryInstanceStore(),
+    listings: memoryListingStore(),
+    feeds: memoryFeedStore(),
+  };
   const ports = { clock, metrics: createMetrics(), onBug, ...stores, journal: memoryJournal() };
   const engine = await composeEngine(config, ports);
   const caller = { accountId: ACCOUNT_ID, credential: '' };

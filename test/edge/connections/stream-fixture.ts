@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
-import type { StreamEnd } from '#edge/events/event-stream';
+import * as assert from 'uvu/assert';
+import type { StreamCursor, StreamEnd } from '#edge/events/event-stream';
 import { EventStreams } from '#edge/events/open-streams';
 import { type EngineAnswer, type EventCursor, plainAnswer } from '#grpc/engine-messages';
 import { systemRandomness } from '#stdlib/randomness';
@@ -91,8 +92,9 @@ export function streamsUnderTest(
     using place = streams.reserve(caller);
     const response = new FakeResponse();
     const asked: (PromiseWithResolvers<EngineAnswer> & { after: EventCursor })[] = [];
-    const ask = (after: EventCursor) => {
-      const answer = { ...Promise.withResolvers<EngineAnswer>(), after };
+    const ask = (after: StreamCursor) => {
+      assert.not.type(after, 'string');
+      const answer = { ...Promise.withResolvers<EngineAnswer>(), after: after as EventCursor };
       asked.push(answer);
       return answer.promise;
     };

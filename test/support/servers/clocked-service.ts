@@ -5,6 +5,7 @@ import { composeLimiter } from '#limiter/limiter-node';
 import { unchanging } from '#stdlib/files';
 import { systemRandomness } from '#stdlib/randomness';
 import { memoryAccountStore, memoryKeyUseStore } from '#storage/memory/accounts';
+import { memoryFeedStore } from '#storage/memory/feeds';
 import { memoryInstanceStore, memoryListingStore } from '#storage/memory/instances';
 import { memoryJournal, memoryMeterStore } from '#storage/memory/meters';
 import { createLogger } from '#telemetry/logger';
@@ -53,7 +54,11 @@ export async function startClocked(nowMs: number, drainMs = 0): Promise<ClockedS
       journal: memoryJournal(),
     }),
   );
-  const stores = { instances: memoryInstanceStore(), listings: memoryListingStore() };
+  const stores = {
+    instances: memoryInstanceStore(),
+    listings: memoryListingStore(),
+    feeds: memoryFeedStore(),
+  };
   const engine = opening.use(
     await composeEngine(ACTORS, { ...ports, ...stores, journal: memoryJournal() }),
   );

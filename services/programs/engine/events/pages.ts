@@ -177,7 +177,7 @@ function answerOf(text: string, cursor: EventCursor): EngineAnswer {
 }
 
 /** Time reserved for sending the answer before the call's deadline, in milliseconds. */
-const ANSWERED_BEFORE_MS = 1_000;
+export const ANSWERED_BEFORE_MS = 1_000;
 
 /** Dependencies for `awaitedEvents`. */
 type AwaitedEventsPorts = {

@@ -242,6 +242,8 @@ export function answerAgain(
     case 'reservePlace':
     case 'readSummaries':
     case 'list':
+    case 'recordTransitions':
+    case 'readFeed':
       throw new Error(`${command.kind} commits nothing, so no answer can be repeated`);
   }
 }

@@ -34,7 +34,14 @@ import { affectedModesJson, deviationJson, reportJson } from '#engine/json';
 import type { EngineAnswer, EngineCommand, ObservationInput } from '#grpc/engine-messages';
 import { CYCLE_INTERVAL_MS_MIN, type Model } from '#identity/model';
 import { newReport } from '#identity/report';
-import type { State } from '#identity/state';
+import { at, OFFSET, type State } from '#identity/state';
+import {
+  addTransitions,
+  type Flags,
+  flagsOf,
+  lifecycleTransition,
+  type Transition,
+} from '#identity/transitions';
 import type { Instant } from '#stdlib/clock';
 import {
   type DriftRow,
@@ -69,10 +76,24 @@ export function applyEvent(
   version: number,
   ports: ModelPorts,
 ): InstanceApplied {
-  const applied = applyChange(instanceId, state, event, version, ports);
+  const {
+    state: next,
+    answer,
+    transitions,
+  } = applyChange(instanceId, state, event, version, ports);
   const { answerKey, atMs } = event;
-  return answerKey === undefined ? applied : withKeyedAnswer(applied, answerKey, atMs);
+  const kept = answerKey === undefined ? next : withKeyedAnswer(next, answer, answerKey, atMs);
+  if (transitions === undefined || transitions.length === 0) return { state: kept, answer };
+  const bytes = transitions.length * TRANSITION_BYTES;
+  const notice = { to: headOf(kept).accountId, atMs, body: transitions, bytes };
+  return { state: kept, answer, notice };
 }
+
+/** Estimated bytes of a transition in memory. */
+const TRANSITION_BYTES = 90;
+
+/** Result of a change, with its transitions. Undefined: the change has no transitions. */
+type Changed = InstanceApplied & { readonly transitions?: readonly Transition[] };
 
 function applyChange(
   instanceId: string,
@@ -80,29 +101,41 @@ function applyChange(
   { change, atMs, modelVersion }: InstanceEvent,
   version: number,
   ports: ModelPorts,
-): InstanceApplied {
+): Changed {
   switch (change.kind) {
     case 'created': {
       const model = modelOf(ports.models, modelVersion, instanceId);
       const head = created(change, model, atMs, version);
+      const flags = flagsIn(head, model);
       return {
-        state: { ...state, head, textBytes: bytesOfHeadText(head), isModelShared: false },
+        state: { ...state, head, textBytes: bytesOfHeadText(head), isModelShared: false, flags },
         answer: createdAnswer(instanceId, head),
+        transitions: [lifecycleTransition('created', 0, flags, flags)],
       };
     }
     case 'renamed':
-      return rename(instanceId, state, change, atMs, version);
-    case 'removed':
-      return { state: removed(state, atMs, version), answer: removedAnswer(instanceId) };
+      return renamed(instanceId, state, change, { atMs, version }, ports);
+    case 'removed': {
+      const { cycle, flags } = present(instanceId, state, ports);
+      return {
+        state: { ...removed(state, atMs, version), flags },
+        answer: removedAnswer(instanceId),
+        transitions: [lifecycleTransition('deleted', cycle, flags, flags)],
+      };
+    }
     case 'observed':
       return observe(instanceId, state, change, { modelVersion, atMs, version }, ports);
     case 'reset': {
-      const { modelVersion: present } = headOf(state);
-      const model = modelOf(ports.models, present, instanceId);
+      const before = present(instanceId, state, ports).flags;
+      const model = modelOf(ports.models, headOf(state).modelVersion, instanceId);
       const head = reset(headOf(state), change, model, atMs, version);
+      const flags = flagsIn(head, model);
+      const transitions: Transition[] = [lifecycleTransition('reset', 0, flags, before)];
+      addTransitions(transitions, 0, flags, before, false);
       return {
-        state: { ...state, head, isModelShared: false },
+        state: { ...state, head, isModelShared: false, flags },
         answer: resetAnswer(instanceId, head, change.mode, ports.models),
+        transitions,
       };
     }
     case 'trimmed':
@@ -110,15 +143,29 @@ function applyChange(
   }
 }
 
+/** Flags of a head. Overwrites `report`. */
+function flagsIn({ model }: InstanceHead, { readReport }: Model): Flags {
+  readReport(model, report);
+  return flagsOf(report);
+}
+
+/** Present cycle and flags of an instance. May overwrite `report`. */
+function present(instanceId: string, state: InstanceState, { models }: ModelPorts) {
+  const head = headOf(state);
+  const flags = state.flags ?? flagsIn(head, modelOf(models, head.modelVersion, instanceId));
+  return { cycle: at(head.model, OFFSET.cycle), flags };
+}
+
 /** Stores the answer for retries with the same key. */
 function withKeyedAnswer(
-  { state, answer }: InstanceApplied,
+  state: InstanceState,
+  answer: EngineAnswer,
   { key, fingerprint }: AnswerKey,
   atMs: number,
-): InstanceApplied {
+): InstanceState {
   const { unstored = new UnstoredRows() } = state;
   unstored.addAnswer({ key, fingerprint, body: answer.body.toString(), etag: answer.etag, atMs });
-  return { state: { ...state, unstored }, answer };
+  return { ...state, unstored };
 }
 
 function created(change: Of<'created'>, model: Model, atMs: number, version: number): InstanceHead {
@@ -146,21 +193,23 @@ function created(change: Of<'created'>, model: Model, atMs: number, version: num
   };
 }
 
-function rename(
+function renamed(
   instanceId: string,
   state: InstanceState,
   change: Of<'renamed'>,
-  atMs: number,
-  version: number,
-): InstanceApplied {
+  { atMs, version }: { readonly atMs: number; readonly version: number },
+  ports: ModelPorts,
+): Changed {
+  const { cycle, flags } = present(instanceId, state, ports);
   const before = headOf(state);
   const { name = before.name, description = before.description } = change;
   const head = { ...before, version, updatedAtMs: atMs, name, description };
   const leavingBytes = description === before.description ? 0 : bytesOfText(before.description);
   const recovery = afterText(state.recovery, leavingBytes);
   return {
-    state: { ...state, head, textBytes: bytesOfHeadText(head), recovery },
+    state: { ...state, head, textBytes: bytesOfHeadText(head), recovery, flags },
     answer: renamedAnswer(instanceId, head),
+    transitions: [lifecycleTransition('renamed', cycle, flags, flags)],
   };
 }
 
@@ -215,9 +264,12 @@ function observe(
   state: InstanceState,
   { observations, isBatch, isEveryStateWanted, items }: Of<'observed'>,
   { modelVersion, atMs, version }: { modelVersion: string; atMs: number; version: number },
-  { models, steps }: ModelPorts,
-): InstanceApplied {
+  ports: ModelPorts,
+): Changed {
+  const { models, steps } = ports;
   const head = headOf(state);
+  let { flags } = present(instanceId, state, ports);
+  const transitions: Transition[] = [];
   const { unstored = new UnstoredRows() } = state;
   const { advance, readReport } = modelOf(models, modelVersion, instanceId);
   const model =
@@ -239,6 +291,9 @@ function observe(
       driftCount += 1;
       unstored.addDrift(driftRow(timestampMs, driftCount, head.generation));
     }
+    const after = flagsOf(report);
+    addTransitions(transitions, report.snapshot.cycle, after, flags, true);
+    flags = after;
     if (isEveryStateWanted) states.push(reportJson(instanceId, report));
   }
   const counts = { observedAtMs, historyCount, driftCount };
@@ -253,7 +308,8 @@ function observe(
   };
   if (items !== undefined) addItemRows(unstored, items, etagOf(instanceId, version), atMs);
   return {
-    state: { ...state, head: next, isModelShared: false, unstored },
+    state: { ...state, head: next, isModelShared: false, unstored, flags },
+    transitions,
     answer: isBatch
       ? batchAnswer(
           instanceId,

@@ -1,4 +1,5 @@
 import type { ActorKind } from '#actor-runtime/actor-kind';
+import type { Outbox } from '#actor-runtime/outbox';
 import type { Turn } from '#actor-runtime/turn';
 import { announcementOf, type Directory } from '#engine/directory/kind';
 import type { HeadOf } from '#engine/directory/summary';
@@ -55,6 +56,8 @@ type InstancePorts = {
   readonly models?: Models | undefined;
   readonly directory: Directory;
   readonly metrics: EngineMetrics;
+  /** Outbox of the transitions. Undefined: transitions are not recorded. */
+  readonly outbox?: Pick<Outbox, 'assertRoom'> | undefined;
   /** Calls that wait for events. Undefined: no calls wait for events. */
   readonly waiters?: Pick<EventWaiters, 'changed'> | undefined;
 };
@@ -197,7 +200,9 @@ export class InstanceKind
       case 'reservePlace':
       case 'readSummaries':
       case 'list':
-        throw new Fault('internal', 'a listing command must not reach an instance');
+      case 'recordTransitions':
+      case 'readFeed':
+        throw new Fault('internal', 'a command to an account must not reach an instance');
     }
   }
 
@@ -261,6 +266,7 @@ export class InstanceKind
     modelVersion: string,
   ): InstanceApplied {
     const { idempotency } = call;
+    this.#ports.outbox?.assertRoom(call.accountId);
     const answerKey =
       idempotency === undefined
         ? undefined

@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert';
 import type { InstanceEvent } from '#engine/instance/event';
 import { CYCLE_INTERVAL_MS_MIN, type Model, type Models } from '#identity/model';
 import type { State } from '#identity/state';
+import type { Flags } from '#identity/transitions';
 import type { Clock, Instant } from '#stdlib/clock';
 import { CorruptState } from '#storage/ports/bytes';
 import {
@@ -47,6 +48,8 @@ export type InstanceState = {
   recovery: Recovery | undefined;
   /** The last observation's time by both clocks in this process. Set by `observedEvent`. */
   clockAnchor: Instant | undefined;
+  /** Flags of the model. Undefined before the first event in this process. */
+  readonly flags: Flags | undefined;
 };
 
 /** Instance state for this head; undefined: an unknown instance. */
@@ -58,6 +61,7 @@ export function instanceFrom(head: InstanceHead | undefined): InstanceState {
     unstored: undefined,
     recovery: undefined,
     clockAnchor: undefined,
+    flags: undefined,
   };
 }
 

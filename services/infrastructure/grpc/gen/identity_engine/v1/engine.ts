@@ -81,11 +81,15 @@ export interface EngineRequest {
     | { $case: "readHistoryAfter"; value: ReadRecordsAfter }
     | { $case: "readDriftAfter"; value: ReadRecordsAfter }
     | //
+    /** Since 1.1: events of an account. */
+    { $case: "readFeed"; value: ReadFeed }
+    | //
     /** The following commands are sent by engines only. */
     { $case: "putListingRow"; value: PutListingRow }
     | { $case: "removeListingRow"; value: RemoveListingRow }
     | { $case: "readSummaries"; value: ReadSummaries }
     | { $case: "reservePlace"; value: ReservePlace }
+    | { $case: "recordTransitions"; value: RecordTransitions }
     | //
     /** Sent by ctl only. */
     { $case: "trim"; value: TrimRows }
@@ -241,6 +245,36 @@ export interface ReadSummaries {
   instanceIds: string[];
 }
 
+/** Records transitions of the account's instances in the feed of the account. */
+export interface RecordTransitions {
+  rows: TransitionRow[];
+}
+
+/** Transitions of one committed change of an instance. */
+export interface TransitionRow {
+  instanceId: string;
+  /** Version of the instance after the change. */
+  version: number;
+  /** Server time of the change, in Unix milliseconds. */
+  atMs: number;
+  /** Four numbers per transition: type, cycle, flags after and flags before. */
+  numbers: number[];
+}
+
+/** Reads the events of the account. Answered at once if there are events; otherwise waits for one. */
+export interface ReadFeed {
+  /** Absent: the events begin at the oldest or at the newest event. */
+  cursor?: string | undefined;
+  fromNewest: boolean;
+  limit: number;
+  /** Wanted types, as bits. */
+  types: number;
+  /** Whether the answer is text of server-sent events. Otherwise it is a JSON page. */
+  stream: boolean;
+  /** Maximum time that the answer may wait for an event, in milliseconds. */
+  waitMs: number;
+}
+
 /** Deletes the oldest observations of an instance, and the corresponding drift events. */
 export interface TrimRows {
   /** Ordinals of the last observation and the last drift event to delete. */
@@ -272,7 +306,11 @@ export interface EngineAnswer {
    * Position at which the next ReadEvents continues. Set for an answer to ReadEvents, whose body is
    * text of server-sent events.
    */
-  cursor: EventCursor | undefined;
+  cursor:
+    | EventCursor
+    | undefined;
+  /** Cursor at which the next ReadFeed continues. Absent in other answers. */
+  next?: string | undefined;
 }
 
 function createBaseEngineRequestFrame(): EngineRequestFrame {
@@ -478,6 +516,9 @@ export const EngineRequest: MessageFns<EngineRequest> = {
       case "readDriftAfter":
         ReadRecordsAfter.encode(message.command.value, writer.uint32(298).fork()).join();
         break;
+      case "readFeed":
+        ReadFeed.encode(message.command.value, writer.uint32(306).fork()).join();
+        break;
       case "putListingRow":
         PutListingRow.encode(message.command.value, writer.uint32(322).fork()).join();
         break;
@@ -489,6 +530,9 @@ export const EngineRequest: MessageFns<EngineRequest> = {
         break;
       case "reservePlace":
         ReservePlace.encode(message.command.value, writer.uint32(346).fork()).join();
+        break;
+      case "recordTransitions":
+        RecordTransitions.encode(message.command.value, writer.uint32(354).fork()).join();
         break;
       case "trim":
         TrimRows.encode(message.command.value, writer.uint32(402).fork()).join();
@@ -750,6 +794,14 @@ export const EngineRequest: MessageFns<EngineRequest> = {
             message.command = { $case: "readDriftAfter", value: ReadRecordsAfter.decode(reader, reader.uint32()) };
             continue;
           }
+          case 38: {
+            if (tag !== 306) {
+              break;
+            }
+
+            message.command = { $case: "readFeed", value: ReadFeed.decode(reader, reader.uint32()) };
+            continue;
+          }
           case 40: {
             if (tag !== 322) {
               break;
@@ -780,6 +832,14 @@ export const EngineRequest: MessageFns<EngineRequest> = {
             }
 
             message.command = { $case: "reservePlace", value: ReservePlace.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 44: {
+            if (tag !== 354) {
+              break;
+            }
+
+            message.command = { $case: "recordTransitions", value: RecordTransitions.decode(reader, reader.uint32()) };
             continue;
           }
           case 50: {
@@ -2150,6 +2210,246 @@ export const ReadSummaries: MessageFns<ReadSummaries> = {
   },
 };
 
+function createBaseRecordTransitions(): RecordTransitions {
+  return { rows: [] };
+}
+
+export const RecordTransitions: MessageFns<RecordTransitions> = {
+  encode(message: RecordTransitions, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.rows) {
+      TransitionRow.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RecordTransitions {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRecordTransitions();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.rows.push(TransitionRow.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTransitionRow(): TransitionRow {
+  return { instanceId: "", version: 0, atMs: 0, numbers: [] };
+}
+
+export const TransitionRow: MessageFns<TransitionRow> = {
+  encode(message: TransitionRow, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.instanceId !== "") {
+      writer.uint32(10).string(message.instanceId);
+    }
+    if (message.version !== 0) {
+      writer.uint32(16).uint64(message.version);
+    }
+    if (message.atMs !== 0) {
+      writer.uint32(24).uint64(message.atMs);
+    }
+    if (message.numbers.length !== 0) {
+      writer.uint32(34).fork();
+      for (const v of message.numbers) {
+        writer.uint64(v);
+      }
+      writer.join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TransitionRow {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTransitionRow();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.instanceId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.version = longToNumber(reader.uint64());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.atMs = longToNumber(reader.uint64());
+            continue;
+          }
+          case 4: {
+            if (tag === 32) {
+              message.numbers.push(longToNumber(reader.uint64()));
+
+              continue;
+            }
+
+            if (tag === 34) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.numbers.push(longToNumber(reader.uint64()));
+              }
+
+              continue;
+            }
+
+            break;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseReadFeed(): ReadFeed {
+  return { cursor: undefined, fromNewest: false, limit: 0, types: 0, stream: false, waitMs: 0 };
+}
+
+export const ReadFeed: MessageFns<ReadFeed> = {
+  encode(message: ReadFeed, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.cursor !== undefined) {
+      writer.uint32(10).string(message.cursor);
+    }
+    if (message.fromNewest !== false) {
+      writer.uint32(16).bool(message.fromNewest);
+    }
+    if (message.limit !== 0) {
+      writer.uint32(24).uint32(message.limit);
+    }
+    if (message.types !== 0) {
+      writer.uint32(32).uint32(message.types);
+    }
+    if (message.stream !== false) {
+      writer.uint32(40).bool(message.stream);
+    }
+    if (message.waitMs !== 0) {
+      writer.uint32(48).uint32(message.waitMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReadFeed {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReadFeed();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.cursor = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.fromNewest = reader.bool();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.limit = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.types = reader.uint32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.stream = reader.bool();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.waitMs = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 function createBaseTrimRows(): TrimRows {
   return { history: 0, drift: 0, generation: 0, cycle: 0, timestampMs: 0, state: new Uint8Array(0) };
 }
@@ -2322,7 +2622,15 @@ export const EngineReply: MessageFns<EngineReply> = {
 };
 
 function createBaseEngineAnswer(): EngineAnswer {
-  return { body: new Uint8Array(0), etag: "", cycles: 0, throttledRetryAfterS: 0, replayed: false, cursor: undefined };
+  return {
+    body: new Uint8Array(0),
+    etag: "",
+    cycles: 0,
+    throttledRetryAfterS: 0,
+    replayed: false,
+    cursor: undefined,
+    next: undefined,
+  };
 }
 
 export const EngineAnswer: MessageFns<EngineAnswer> = {
@@ -2344,6 +2652,9 @@ export const EngineAnswer: MessageFns<EngineAnswer> = {
     }
     if (message.cursor !== undefined) {
       EventCursor.encode(message.cursor, writer.uint32(50).fork()).join();
+    }
+    if (message.next !== undefined) {
+      writer.uint32(58).string(message.next);
     }
     return writer;
   },
@@ -2407,6 +2718,14 @@ export const EngineAnswer: MessageFns<EngineAnswer> = {
             }
 
             message.cursor = EventCursor.decode(reader, reader.uint32());
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.next = reader.string();
             continue;
           }
         }

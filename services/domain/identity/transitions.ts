@@ -1,0 +1,161 @@
+/*
+ * Transitions: changes of an instance that its platform wants to hear of. A transition is stored as
+ * numbers; `GET /v1/events` shows it as JSON.
+ */
+import { ACTIONS, type Action } from '#identity/contract';
+import { DRIFT_LEVELS, IDENTITY_BREACH } from '#identity/drift';
+import { itemAt, type Ranking } from '#identity/ranking';
+import type { Report } from '#identity/report';
+import { STRESS_STATES } from '#identity/state';
+
+/** Types of transitions. Their positions are stored, so the order never changes. */
+export const TRANSITIONS = [
+  'created',
+  'renamed',
+  'reset',
+  'deleted',
+  'rolled_back',
+  'drift_changed',
+  'stress_changed',
+  'contract_changed',
+] as const;
+/** Type of a transition. */
+export type TransitionType = (typeof TRANSITIONS)[number];
+
+/**
+ * Watched values of a state in one number: stress state (2 bits), drift level (2 bits), allowed
+ * actions (12 bits) and forbidden actions (12 bits).
+ */
+export type Flags = number;
+
+/** A transition as numbers: the position of its type, the cycle, and flags after and before. */
+export type Transition = readonly [type: number, cycle: number, after: Flags, before: Flags];
+
+const DRIFT_SHIFT = 2;
+const ALLOWED_SHIFT = 4;
+const FORBIDDEN_SHIFT = ALLOWED_SHIFT + ACTIONS.length;
+const LEVEL_BITS = 0b11;
+const ACTION_BITS = (1 << ACTIONS.length) - 1;
+
+/** Largest value of flags. */
+export const FLAGS_MAX: Flags = 2 ** (FORBIDDEN_SHIFT + ACTIONS.length) - 1;
+
+/** Reads the flags of a report. */
+export function flagsOf({ snapshot, contract, deviation }: Report): Flags {
+  return (
+    snapshot.stressLevel |
+    (deviation.level << DRIFT_SHIFT) |
+    (actionsIn(contract.allowed) << ALLOWED_SHIFT) |
+    (actionsIn(contract.forbidden) << FORBIDDEN_SHIFT)
+  );
+}
+
+/** Set of the actions in a ranking, as bits. The order of the actions is not part of the set. */
+function actionsIn(ranking: Ranking): number {
+  let bits = 0;
+  for (let place = 0; place < ranking.count; place += 1) bits |= 1 << itemAt(ranking, place);
+  return bits;
+}
+
+/** Transition with the type of a change of the instance itself. */
+export function lifecycleTransition(
+  type: 'created' | 'renamed' | 'reset' | 'deleted',
+  cycle: number,
+  after: Flags,
+  before: Flags,
+): Transition {
+  return [TRANSITIONS.indexOf(type), cycle, after, before];
+}
+
+const ROLLED_BACK = TRANSITIONS.indexOf('rolled_back');
+const DRIFT_CHANGED = TRANSITIONS.indexOf('drift_changed');
+const STRESS_CHANGED = TRANSITIONS.indexOf('stress_changed');
+const CONTRACT_CHANGED = TRANSITIONS.indexOf('contract_changed');
+
+/**
+ * Appends the transitions between two flags, in the order of `TRANSITIONS`. `isCycle`: the later
+ * flags are those of an observation, so a breach was rolled back.
+ */
+export function addTransitions(
+  into: Transition[],
+  cycle: number,
+  after: Flags,
+  before: Flags,
+  isCycle: boolean,
+): void {
+  const level = levelIn(after);
+  if (isCycle && level === IDENTITY_BREACH) into.push([ROLLED_BACK, cycle, after, before]);
+  if (after === before) return;
+  if (level !== levelIn(before)) into.push([DRIFT_CHANGED, cycle, after, before]);
+  if (stressIn(after) !== stressIn(before)) into.push([STRESS_CHANGED, cycle, after, before]);
+  if (after >>> ALLOWED_SHIFT !== before >>> ALLOWED_SHIFT) {
+    into.push([CONTRACT_CHANGED, cycle, after, before]);
+  }
+}
+
+function stressIn(flags: Flags): number {
+  return flags & LEVEL_BITS;
+}
+
+function levelIn(flags: Flags): number {
+  return (flags >>> DRIFT_SHIFT) & LEVEL_BITS;
+}
+
+/** Actions that entered and left a list. */
+type ListChange = { readonly added: readonly Action[]; readonly removed: readonly Action[] };
+
+/** A transition as fields of an event. */
+type TransitionFields = {
+  readonly type: TransitionType;
+  readonly cycle: number;
+  readonly stress_state?: string;
+  readonly drift_level?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly allowed_actions?: ListChange;
+  readonly forbidden_actions?: ListChange;
+};
+
+/** Fields of a transition for an event. Throws an Error for an unknown type. */
+export function transitionFields([position, cycle, after, before]: Transition): TransitionFields {
+  const type = TRANSITIONS[position];
+  if (type === undefined) throw new Error(`a transition has the unknown type ${position}`);
+  if (type === 'deleted') return { type, cycle };
+  const stress = { stress_state: stressName(after) };
+  const present = { type, cycle, ...stress, drift_level: levelName(after) };
+  switch (type) {
+    case 'created':
+    case 'renamed':
+    case 'reset':
+    case 'rolled_back':
+      return present;
+    case 'drift_changed':
+      return { ...present, from: levelName(before), to: levelName(after) };
+    case 'stress_changed':
+      return { ...present, from: stressName(before), to: stressName(after) };
+    case 'contract_changed':
+      return {
+        ...present,
+        allowed_actions: listChange(after, before, ALLOWED_SHIFT),
+        forbidden_actions: listChange(after, before, FORBIDDEN_SHIFT),
+      };
+  }
+}
+
+function stressName(flags: Flags): string {
+  return STRESS_STATES[stressIn(flags)] ?? '';
+}
+
+function levelName(flags: Flags): string {
+  return DRIFT_LEVELS[levelIn(flags)] ?? '';
+}
+
+function listChange(after: Flags, before: Flags, shift: number): ListChange {
+  const now = (after >>> shift) & ACTION_BITS;
+  const then = (before >>> shift) & ACTION_BITS;
+  return { added: actionsOf(now & ~then), removed: actionsOf(then & ~now) };
+}
+
+function actionsOf(bits: number): Action[] {
+  return ACTIONS.filter((_, action) => (bits & (1 << action)) !== 0);
+}

@@ -1,0 +1,112 @@
+import type { ActorCall, ActorKind, LoadedActor } from '#actor-runtime/actor-kind';
+import type { Applied, Checkpoint, EventSourcing } from '#actor-runtime/event-sourcing';
+import type { Turn } from '#actor-runtime/turn';
+import type { EventWaiters } from '#engine/events/pages';
+import { Feed, type FeedView, type LookFrom } from '#engine/feed/feed';
+import type { FeedCheckpoint, FeedRow, FeedStore } from '#storage/ports/feeds';
+
+/** Command to an account's feed. */
+type FeedCommand =
+  | { readonly kind: 'record'; readonly accountId: string; readonly rows: readonly FeedRow[] }
+  /** Looks at the feed from a position on, at most at `count` rows in memory. */
+  | { readonly kind: 'look'; readonly from: LookFrom; readonly count: number };
+
+/** A command as actor call. */
+export type FeedCall = ActorCall & FeedCommand;
+
+/** Rows of one record, and its server time in Unix milliseconds. */
+type FeedRecord = { readonly atMs: number; readonly rows: readonly FeedRow[] };
+
+/** Estimated size of a row in a record, in bytes. */
+const ROW_BYTES = 80;
+
+/** Rows in memory above which a feed is stored soon. */
+const ROWS_HELD_URGENT = 16_384;
+
+type FeedPorts = {
+  readonly store: FeedStore;
+  /** Calls that wait for rows. */
+  readonly waiters: Pick<EventWaiters, 'changed'>;
+};
+
+/**
+ * The feed of an account as a durable actor: the log of the transitions of its instances. The feed
+ * alone gives positions, in its turns, so a reader never misses a row. Source: architecture 3.8.
+ */
+export class FeedKind
+  implements
+    ActorKind<Feed, FeedCall, FeedView, FeedRecord>,
+    EventSourcing<Feed, FeedRecord, Applied<Feed>, FeedCheckpoint>
+{
+  readonly name = 'feed';
+  readonly servedUntil = 'closed';
+  readonly sourcing = this;
+  readonly #ports: FeedPorts;
+
+  constructor(ports: FeedPorts) {
+    this.#ports = ports;
+  }
+
+  async activate(accountId: string): Promise<LoadedActor<Feed>> {
+    const head = await this.#ports.store.readHead(accountId);
+    return { state: new Feed(head), version: head?.version ?? 0, recentCalls: [] };
+  }
+
+  receive(feed: Feed, call: FeedCall, turn: Turn<FeedRecord>): FeedView {
+    if (call.kind === 'look') return feed.view(call.from, call.count, turn.wallMs);
+    const rows = feed.newIn(call.rows);
+    if (rows.length > 0) {
+      turn.commit({ atMs: turn.wallMs, rows });
+      this.#ports.waiters.changed(call.accountId);
+    }
+    return feed.view(0, 0, turn.wallMs);
+  }
+
+  apply(feed: Feed, { atMs, rows }: FeedRecord, version: number): Applied<Feed> {
+    feed.take(rows, atMs, version);
+    return { state: feed, answer: undefined };
+  }
+
+  recordOf({ atMs, rows }: FeedRecord): unknown {
+    return [atMs, rows];
+  }
+
+  // This method trusts the types, because only `recordOf` writes these records.
+  read(record: unknown): FeedRecord {
+    const [atMs, rows] = record as [number, readonly FeedRow[]];
+    return { atMs, rows };
+  }
+
+  sizeOfRecord({ rows }: FeedRecord): number {
+    return rows.reduce((sum, [, , , { length }]) => sum + ROW_BYTES * length, ROW_BYTES);
+  }
+
+  bucketOf(accountId: string): number {
+    return this.#ports.store.bucketOf(accountId);
+  }
+
+  checkpoint(accountId: string, feed: Feed): Checkpoint<Feed, FeedCheckpoint> {
+    const copy = feed.copy(accountId);
+    return { copy, forget: (later) => later.forget(copy) };
+  }
+
+  async store(copies: readonly FeedCheckpoint[]): Promise<void> {
+    await this.#ports.store.checkpoint(copies);
+  }
+
+  sizeOf(feed: Feed): number {
+    return feed.bytes;
+  }
+
+  sizeOfUnstored(feed: Feed): number {
+    return feed.rowBytes;
+  }
+
+  isUrgent(feed: Feed): boolean {
+    return feed.rowsHeld > ROWS_HELD_URGENT;
+  }
+
+  isAbsent(feed: Feed): boolean {
+    return feed.isBlank;
+  }
+}

@@ -1,0 +1,296 @@
+import { crc32 } from 'node:zlib';
+import { ANSWERED_BEFORE_MS, type EventWaiters } from '#engine/events/pages';
+import type { FeedView, LookFrom } from '#engine/feed/feed';
+import { type Fault, faultFor } from '#errors/fault';
+import { bodyText, type EngineAnswer, type FeedQuestion, plainAnswer } from '#grpc/engine-messages';
+import { unusableCursor } from '#grpc/list-cursor';
+import { TRANSITIONS, type Transition, transitionFields } from '#identity/transitions';
+import { type Clock, isoTime } from '#stdlib/clock';
+import { CorruptState } from '#storage/ports/bytes';
+import { FEED_CHUNK_ROWS, type FeedRow, type FeedStore } from '#storage/ports/feeds';
+
+/**
+ * Maximum number of rows that one answer looks at. An answer that finds nothing among them is
+ * empty, and its cursor is behind them.
+ */
+const LOOKED_ROWS_MAX = 2_048;
+
+/** Maximum bytes of the events in an answer. The first event is sent in any size. */
+const PAGE_BYTES_MAX = 1_024 * 1_024;
+
+/** Position of the next transition: its row, and its place among the transitions of the row. */
+type Place = { readonly seq: number; readonly index: number };
+
+/** A position that a reader sent. `digest` is of the last row that the reader has seen. */
+type FeedCursor = Place & { readonly digest: number };
+
+/** Dependencies of a page. */
+export type FeedPageParts = {
+  readonly accountId: string;
+  readonly store: FeedStore;
+  /** Asks the account's feed for a view from a position on, with at most `count` rows. */
+  readonly look: (from: LookFrom, count: number) => Promise<FeedView>;
+};
+
+/**
+ * Events of an account's feed after a cursor, as the body of a page or as text of server-sent
+ * events. Always has a next cursor, also if nothing is found.
+ *
+ * Throws `cursor_expired` if rows after the cursor are no longer kept, or if the feed was restored
+ * from a backup since. A stream gets the event `gap` instead, and goes on at the oldest row.
+ */
+export async function feedAnswer(
+  question: FeedQuestion,
+  parts: FeedPageParts,
+): Promise<EngineAnswer> {
+  const { cursor: text, from, isStream } = question;
+  const { accountId } = parts;
+  const cursor = text === undefined ? undefined : cursorFrom(text, accountId);
+  const view = await parts.look(cursor?.seq ?? from, LOOKED_ROWS_MAX);
+  if (cursor === undefined) return pageFrom({ seq: view.from, index: 0 }, view, question, parts);
+  if (await isKnown(cursor, view, parts)) return pageFrom(cursor, view, question, parts, text);
+  if (!isStream) throw expired();
+  const oldest = await parts.look('oldest', LOOKED_ROWS_MAX);
+  const place = { seq: oldest.from, index: 0 };
+  const answer = await pageFrom(place, oldest, question, parts);
+  return { ...answer, body: `${GAP}${bodyText(answer)}`, isQuiet: false };
+}
+
+/** Event of a stream that has missed rows. */
+const GAP = 'event: gap\ndata: {"reason":"cursor_expired"}\n\n';
+
+/** Answer with the events from a place on. `text`: cursor of the place, if the reader sent one. */
+async function pageFrom(
+  place: Place,
+  view: FeedView,
+  question: FeedQuestion,
+  parts: FeedPageParts,
+  text?: string,
+): Promise<EngineAnswer> {
+  const page = new FeedPage(question, parts.accountId, place);
+  page.add(view.from < view.start ? await storedRows(view.from, view, parts) : view.rows);
+  const next =
+    page.cursor ??
+    text ??
+    textOf(place, digestOf(await rowBefore(place, view, parts)), parts.accountId);
+  const hasMore = page.place.seq < view.next;
+  const body = question.isStream ? page.streamText(next) : page.json(next, hasMore);
+  return { ...plainAnswer(body), next, isQuiet: page.isEmpty && !hasMore };
+}
+
+/**
+ * Whether the feed continues after a cursor. A feed that was restored from a backup may have given
+ * the position of the cursor to another row.
+ */
+async function isKnown(cursor: FeedCursor, view: FeedView, parts: FeedPageParts): Promise<boolean> {
+  const { seq, index, digest } = cursor;
+  if (seq < view.floor || seq > view.next || (seq === view.next && index > 0)) return false;
+  // The row before the floor may be gone. A reader at the floor misses nothing.
+  if (seq === view.floor && index === 0) return true;
+  return digestOf(await rowBefore(cursor, view, parts)) === digest;
+}
+
+/** Last row that a reader at a place has seen; undefined if there is none. */
+async function rowBefore(
+  { seq, index }: Place,
+  view: FeedView,
+  parts: FeedPageParts,
+): Promise<FeedRow | undefined> {
+  const last = index > 0 ? seq : seq - 1;
+  if (last < view.floor) return undefined;
+  if (last >= view.start) return index > 0 ? view.rows[0] : view.previous;
+  return (await storedRows(last, view, parts, 1))[0];
+}
+
+/** Rows from a position before `view.start` on, from stored chunks. */
+async function storedRows(
+  seq: number,
+  { start }: FeedView,
+  { accountId, store }: FeedPageParts,
+  count = LOOKED_ROWS_MAX,
+): Promise<readonly FeedRow[]> {
+  const first = Math.floor(seq / FEED_CHUNK_ROWS);
+  const last = Math.min(start, Math.ceil((seq + count) / FEED_CHUNK_ROWS) * FEED_CHUNK_ROWS);
+  const end = last / FEED_CHUNK_ROWS - 1;
+  const chunks = await store.readChunks(accountId, first, end);
+  if (chunks.length !== end - first + 1) {
+    throw new CorruptState(`chunks of the feed of ${accountId} are missing`);
+  }
+  return chunks.flatMap(({ rows }) => rows).slice(seq - first * FEED_CHUNK_ROWS);
+}
+
+/** Events for an answer, and the place after them. */
+class FeedPage {
+  readonly #question: FeedQuestion;
+  readonly #accountId: string;
+  readonly #events: string[] = [];
+  #bytes = 0;
+  #count = 0;
+  #place: Place;
+  #digest: number | undefined;
+
+  constructor(question: FeedQuestion, accountId: string, place: Place) {
+    this.#question = question;
+    this.#accountId = accountId;
+    this.#place = place;
+  }
+
+  /** Place after the rows that were looked at. */
+  get place(): Place {
+    return this.#place;
+  }
+
+  /** Cursor after the rows that were looked at; undefined if there were none. */
+  get cursor(): string | undefined {
+    if (this.#digest === undefined) return undefined;
+    return textOf(this.#place, this.#digest, this.#accountId);
+  }
+
+  /** Whether the answer would tell the reader nothing. */
+  get isEmpty(): boolean {
+    return this.#events.length === 0;
+  }
+
+  /** Adds the events of rows from the present place on, until the page is full. */
+  add(rows: readonly FeedRow[]): void {
+    for (const row of rows) {
+      const [, , , transitions] = row;
+      for (const [index, transition] of transitions.entries()) {
+        if (index < this.#place.index) continue;
+        if (this.#isFull) return;
+        this.#digest = digestOf(row);
+        this.#place = placeAfter(this.#place.seq, index, transitions.length);
+        if (this.#isWanted(transition)) this.#push(row, index, transition);
+      }
+    }
+  }
+
+  json(next: string, hasMore: boolean): string {
+    const { limit } = this.#question;
+    const pagination = JSON.stringify({ limit, has_more: hasMore, next_cursor: next });
+    return `{"data":[${this.#events.join(',')}],"pagination":${pagination}}`;
+  }
+
+  /** The id at the end moves a reader past rows that its filter hides. */
+  streamText(next: string): string {
+    return `${this.#events.join('')}id: ${next}\n\n`;
+  }
+
+  get #isFull(): boolean {
+    const { limit } = this.#question;
+    return this.#count >= limit || this.#bytes >= PAGE_BYTES_MAX;
+  }
+
+  #isWanted([type]: readonly number[]): boolean {
+    return (this.#question.types & (1 << (type ?? 0))) !== 0;
+  }
+
+  #push(row: FeedRow, index: number, transition: readonly number[]): void {
+    const data = JSON.stringify(eventOf(row, index, transition));
+    this.#bytes += data.length;
+    this.#count += 1;
+    if (!this.#question.isStream) {
+      this.#events.push(data);
+      return;
+    }
+    const name = TRANSITIONS[transition[0] ?? 0];
+    this.#events.push(`id: ${this.cursor}\nevent: ${name}\ndata: ${data}\n\n`);
+  }
+}
+
+function placeAfter(seq: number, index: number, count: number): Place {
+  return index + 1 < count ? { seq, index: index + 1 } : { seq: seq + 1, index: 0 };
+}
+
+/** An event as in the API. */
+function eventOf([instanceId, version, atMs]: FeedRow, index: number, numbers: readonly number[]) {
+  const { type, ...fields } = transitionFields(numbers as unknown as Transition);
+  return {
+    id: `${instanceId}-${version}-${index}`,
+    type,
+    instance_id: instanceId,
+    occurred_at: isoTime(atMs),
+    ...fields,
+  };
+}
+
+/** Digest of a row; 0 if there is no row. */
+function digestOf(row: FeedRow | undefined): number {
+  if (row === undefined) return 0;
+  const [instanceId, version, atMs] = row;
+  return crc32(`${instanceId} ${version} ${atMs}`);
+}
+
+function expired(): Fault {
+  const text = 'cursor: events after it are no longer kept; continue with start=oldest';
+  return faultFor('cursor_expired', text, { field: 'cursor' });
+}
+
+/*
+ * A cursor is base64url of a JSON list. Its checksum covers the account, so that a cursor of another
+ * account and a damaged cursor are refused as invalid.
+ */
+
+function textOf({ seq, index }: Place, digest: number, accountId: string): string {
+  const fields = [seq, index, digest];
+  const list = [...fields, checksumOf(accountId, fields)];
+  return Buffer.from(JSON.stringify(list)).toString('base64url');
+}
+
+function cursorFrom(text: string, accountId: string): FeedCursor {
+  const [seq, index, digest, checksum] = numbersIn(text);
+  const fields = [seq, index, digest];
+  if (!fields.every(isCount) || checksumOf(accountId, fields) !== checksum) {
+    throw unusableCursor('not a cursor of the events of this account');
+  }
+  const [first = 0, second = 0, third = 0] = fields;
+  return { seq: first, index: second, digest: third };
+}
+
+function numbersIn(text: string): readonly unknown[] {
+  try {
+    const list: unknown = JSON.parse(Buffer.from(text, 'base64url').toString());
+    return Array.isArray(list) ? list : [];
+  } catch {
+    return [];
+  }
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}
+
+function checksumOf(accountId: string, fields: readonly unknown[]): number {
+  return crc32(JSON.stringify([accountId, ...fields]));
+}
+
+/** Dependencies of `awaitedFeed`. */
+type AwaitedFeedParts = FeedPageParts & {
+  readonly clock: Clock;
+  readonly waiters: Pick<EventWaiters, 'watch'>;
+  readonly shard: number;
+  readonly deadlineAtMs: number;
+};
+
+/**
+ * Long poll: answers as soon as the feed has events. Answers without events after the waiting time
+ * of the question. Rejects like `feedAnswer`, and like the feed's gate if the shard leaves this node
+ * meanwhile.
+ */
+export async function awaitedFeed(
+  question: FeedQuestion,
+  { clock, waiters, shard, deadlineAtMs, ...parts }: AwaitedFeedParts,
+): Promise<EngineAnswer> {
+  if (question.waitMs === 0) return await feedAnswer(question, parts);
+  const leftMs = deadlineAtMs - clock.wallMs() - ANSWERED_BEFORE_MS;
+  const endMs = clock.monotonicMs() + Math.min(question.waitMs, leftMs);
+  // Begin to watch before the first read, so that no row after the read is missed.
+  using watch = waiters.watch(parts.accountId, shard);
+  let { cursor } = question;
+  for (;;) {
+    const answer = await feedAnswer({ ...question, cursor }, parts);
+    const restMs = endMs - clock.monotonicMs();
+    if (answer.isQuiet !== true || restMs <= 0 || !(await watch.change(restMs))) return answer;
+    cursor = answer.next;
+  }
+}
