@@ -31,6 +31,7 @@ export const QUERY_NAMES: Readonly<Record<string, string>> = {
   getDrift: 'DriftQuery',
   listPersonas: 'PersonasQuery',
   streamEvents: 'EventsQuery',
+  listEvents: 'AccountEventsQuery',
   getAudit: 'AuditQuery',
 };
 
@@ -77,6 +78,7 @@ export const ENUMERATION_NAMES: Readonly<Record<string, string>> = {
   asc: 'SortOrder',
   avoidant: 'Risk',
   begun: 'AuditOutcome',
+  created: 'EventType',
   created_at: 'InstancesSort',
   current: 'GenerationChoice',
   explore: 'Action',
@@ -91,6 +93,7 @@ export const ENUMERATION_NAMES: Readonly<Record<string, string>> = {
   never: 'RetryAdvice',
   none: 'RecoveryPath',
   ok: 'QualityVerdict',
+  oldest: 'EventsStart',
   perception: 'ModeKey',
   persona_analytical: 'PersonaId',
   q01: 'QuestionId',

@@ -44,6 +44,10 @@ export async function exampleAnswers(): Promise<ExampleAnswer[]> {
   for (const endpoint of ENDPOINTS) {
     answers.push(...(await probes.refusalsOf(endpoint)), ...composedAnswers(endpoint));
   }
+  // Last, because more than a week passes.
+  const late = new ExampleDay(service, (await openAccount(service, {})).full);
+  await late.readLate();
+  answers.push(...late.answers);
   return answers;
 }
 

@@ -4,6 +4,7 @@ import { type ExampleAnswer, exampleBodiesOf } from '#edge/document/openapi';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import { createCheckout, notifyBilling, openPortal } from '#edge/endpoints/billing';
 import type { Endpoint } from '#edge/endpoints/endpoint';
+import { listEvents } from '#edge/endpoints/events';
 import { processFleet } from '#edge/endpoints/fleet';
 import {
   createInstance,
@@ -17,6 +18,7 @@ import {
   simulateObservations,
 } from '#edge/endpoints/observations';
 import { getHistory } from '#edge/endpoints/reads';
+import { FEED_AGE_MS } from '#storage/ports/feeds';
 
 /** Idempotency key in the format of our clients: a UUIDv7. */
 const KEY = { 'idempotency-key': '019bc155-2a00-7c3e-9a41-5d2f08b6e711' };
@@ -33,6 +35,9 @@ const STRESSFUL_COUNT = 12;
 /** Interval of stressful observations, and interval of the other requests, in milliseconds. */
 const STRESSFUL_MS = 5_000;
 const CALM_MS = 60_000;
+
+/** An hour, in milliseconds. */
+const HOUR_MS = 60 * 60 * 1_000;
 
 /** Parts of a request besides its endpoint. */
 type Parts = {
@@ -63,6 +68,7 @@ export class ExampleDay {
     const { etag, body } = await this.#show(createInstance, 201, 'a new instance');
     const { id } = body.data;
     await this.#observe(id);
+    await this.#service.recorded();
     await this.#read(id);
     await this.#change(id, etag);
   }
@@ -76,6 +82,18 @@ export class ExampleDay {
     }
     const fleet = { body: { observations: [{ instance_id: id, ...CALM }] } };
     await this.#show(processFleet, 429, 'no cycle left this month', fleet);
+  }
+
+  /** Sends the requests of an account that reads its events too late. */
+  async readLate(): Promise<void> {
+    await this.#ask(createInstance);
+    await this.#service.recorded();
+    const { pagination } = (await this.#ask(listEvents, {})).body;
+    await this.#ask(createInstance);
+    await this.#service.recorded();
+    this.#service.wait(FEED_AGE_MS + HOUR_MS);
+    const query = `?cursor=${pagination.next_cursor}`;
+    await this.#show(listEvents, 410, 'the events after the cursor are gone', { query });
   }
 
   /** Sends the requests of an account that buys a plan. */

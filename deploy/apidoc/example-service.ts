@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { setTimeout } from 'node:timers/promises';
 import { AuditTrail } from '#audit/trail';
 import { signatureOf } from '#billing/signed-notification';
 import { readConfig } from '#config';
@@ -60,11 +61,16 @@ export type ExampleService = AsyncDisposable & {
   signatureOf(body: string): string;
   /** Advances the clock. */
   wait(ms: number): void;
+  /** Fulfils when all changes so far are in the log of their account. */
+  recorded(): Promise<void>;
   /** The same service with replaced parts. */
   broken(parts: Partial<EdgePorts>): Pick<ExampleService, 'ask'>;
   /** The same service on a loopback socket, with replaced parts. */
   listen(parts?: Partial<EdgePorts>): Promise<Running>;
 };
+
+/** Interval at which `recorded` looks, in milliseconds. */
+const LOOK_MS = 5;
 
 const EDGE: AppConfig = {
   clusterSecrets: unchanging(['only for examples']),
@@ -113,6 +119,9 @@ export async function openExampleService(): Promise<ExampleService> {
     signatureOf: (body) => signatureOf(body, BILLING.SERVICE_BILLING_WEBHOOK_SECRET, nowMs),
     wait: (ms) => {
       nowMs += ms;
+    },
+    async recorded() {
+      while (engine.unrecorded.bytes > 0) await setTimeout(LOOK_MS);
     },
     ask: askerOf(edgePorts),
     broken: (parts) => ({ ask: askerOf({ ...edgePorts, ...parts, metrics: createMetrics() }) }),

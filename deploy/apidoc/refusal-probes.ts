@@ -59,7 +59,7 @@ export class Probes {
     const late = this.#as(rateLimited, request);
     yield { status: 429, summary: 'too many requests this minute', reply: late };
     const headers = { authorization: full };
-    if (endpoint.handler.kind === 'engine' || endpoint.handler.kind === 'stream') {
+    if (['engine', 'stream', 'feed'].includes(endpoint.handler.kind)) {
       const bug = this.#noEngine.ask({ ...request, headers });
       yield { status: 500, summary: 'a server error', reply: bug };
     }

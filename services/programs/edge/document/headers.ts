@@ -110,7 +110,7 @@ export function headerParametersOf(endpoint: Endpoint): string[] {
     ...(isKeyed ? ['IdempotencyKey'] : []),
     ...(isGuarded ? ['IfMatch'] : []),
     ...(method === 'GET' && isTagged ? ['IfNoneMatch'] : []),
-    ...(handler.kind === 'stream' ? ['LastEventId'] : []),
+    ...(handler.kind === 'stream' || handler.kind === 'feed' ? ['LastEventId'] : []),
     ...(endpoint.isBilled ? ['PreferStrict'] : []),
     ...(method === 'DELETE' ? ['PreferMinimal'] : []),
     ...(handler.kind === 'notification' ? ['StripeSignature'] : []),

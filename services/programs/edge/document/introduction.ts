@@ -117,6 +117,7 @@ export const TAGS = [
     name: 'Engine',
     description: 'Process observations; read state, contract and drift.',
   },
+  { name: 'Events', description: 'What changes in all instances of the account.' },
   { name: 'Test', description: 'A personality test of 35 statements. Stateless; costs no cycle.' },
   { name: 'Personas', description: 'Twelve archetypes, to compare or to start an instance.' },
   { name: 'Account', description: 'The account of your key.' },
@@ -141,6 +142,11 @@ export const QUERY_TEXTS: Readonly<Record<string, string>> = {
   from: 'No lines before this time (RFC 3339).',
   until: 'Only lines before this time (RFC 3339).',
   after: 'Id of the last event received; 0 for all events.',
+  start:
+    'Where to begin without a cursor: at the oldest event, or after the newest. Default: `oldest` ' +
+    'for a page, `newest` for a stream.',
+  types: 'Wanted types, separated by commas. Default: all types but `contract_changed`.',
+  wait: 'Time to wait for an event if there is none, in seconds.',
 };
 
 /** Meaning of each refusal status. */
@@ -151,6 +157,7 @@ export const STATUS_TEXTS: Readonly<Record<number, string>> = {
   404: 'Your account has no object with this id, or it was deleted.',
   408: 'The request took too long to arrive.',
   409: 'The state of the instance does not allow this call.',
+  410: 'No longer kept: `details.reason` shows what.',
   413: 'The body is too large: 256 KiB for a batch or a notification, 32 KiB elsewhere.',
   414: 'A part of the URL is too long.',
   415: 'The body must be `application/json` in UTF-8.',

@@ -153,7 +153,10 @@ function successesOf(
 ): Record<string, Json> {
   const { success, method, isTagged } = endpoint;
   const schema = book.ofOutput(endpoint.response);
-  const content = { [mediaTypeOf(endpoint)]: { schema, examples: examplesOf(answers, success) } };
+  const content = {
+    [mediaTypeOf(endpoint)]: { schema, examples: examplesOf(answers, success) },
+    ...(endpoint.handler.kind === 'feed' ? { [EVENT_STREAM]: { schema: { type: 'string' } } } : {}),
+  };
   const headers = successHeadersOf(endpoint);
   const responses: Record<string, Json> = {
     [success]: { description: 'Done.', headers, content },
@@ -166,9 +169,11 @@ function successesOf(
   return responses;
 }
 
-/** Media type for a success body. */
+const EVENT_STREAM = 'text/event-stream';
+
+/** Media type for a success body. A feed answers with an event stream too. */
 function mediaTypeOf({ handler }: Endpoint): string {
-  return handler.kind === 'stream' ? 'text/event-stream' : 'application/json';
+  return handler.kind === 'stream' ? EVENT_STREAM : 'application/json';
 }
 
 /** The envelope from interface 7, limited to this endpoint's codes and reasons. */

@@ -46,6 +46,9 @@ const TRANSFER: readonly FaultReason[] = [
   'too_many_unfinished_bodies',
 ];
 
+/** Kinds of handlers that ask an engine. */
+const OF_ENGINE: ReadonlySet<string> = new Set(['engine', 'stream', 'feed']);
+
 /** Field errors that any body can have. */
 const ANY_BODY: readonly FaultReason[] = [
   'unknown_field',
@@ -111,7 +114,7 @@ function reasonsOfCall(endpoint: Endpoint): FaultReason[] {
   if (isGuarded) reasons.push('version_mismatch');
   if (isBilled) reasons.push('min_cycle_interval');
   if (auditedAs !== undefined) reasons.push('audit_unavailable', 'audit_full');
-  if (handler.kind !== 'engine' && handler.kind !== 'stream') return reasons;
+  if (!OF_ENGINE.has(handler.kind)) return reasons;
   // A call repeated after a fail-over may find no stored answer.
   if (method !== 'GET') reasons.push('outcome_unknown');
   return [...reasons, 'engine_unavailable', 'deadline_exceeded', 'upgrade_in_progress'];

@@ -1,6 +1,7 @@
 import { getAccount, getAudit } from '#edge/endpoints/account';
 import { createCheckout, notifyBilling, openPortal } from '#edge/endpoints/billing';
 import type { Endpoint } from '#edge/endpoints/endpoint';
+import { listEvents } from '#edge/endpoints/events';
 import { processFleet } from '#edge/endpoints/fleet';
 import {
   createInstance,
@@ -46,6 +47,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   simulateObservations,
   streamEvents,
   processFleet,
+  listEvents,
   getAudit,
   createCheckout,
   openPortal,

@@ -18,6 +18,7 @@ import type { FaultReason } from '#errors/error-reasons';
 import { type Fault, invalid } from '#errors/fault';
 import type {
   EngineCommand,
+  FeedQuestion,
   IdempotencyKey,
   ObservationInput,
   RecordPage,
@@ -150,6 +151,11 @@ type Handler<Body, Query> =
         request: CheckedRequest<Body, Query>,
       ) => Extract<EngineCommand, { kind: 'readEvents' }>;
     }
+  /** Answered by the feed of the account: as a page, or as an event stream. */
+  | {
+      readonly kind: 'feed';
+      readonly question: (request: CheckedRequest<Body, Query>) => FeedQuestion;
+    }
   /** Answered by the edge, identically for every caller: reference data and pure computation. */
   | {
       readonly kind: 'stateless';
@@ -188,7 +194,7 @@ export type Endpoint = {
   readonly path: string;
   /** Describes `:id` in the path; undefined if the path has no id. */
   readonly pathId: PathId | undefined;
-  readonly tag: 'Instances' | 'Engine' | 'Test' | 'Personas' | 'Account' | 'Billing';
+  readonly tag: 'Instances' | 'Engine' | 'Events' | 'Test' | 'Personas' | 'Account' | 'Billing';
   readonly summary: string;
   /** Contract beyond the summary, in Markdown. */
   readonly description: string;

@@ -5,6 +5,9 @@ import { type Fault, toFault } from '#errors/fault';
 import type { EventCursor } from '#grpc/engine-messages';
 import { type Clock, sleep } from '#stdlib/clock';
 
+/** Cursor of an instance's events, or of an account's events. */
+export type StreamCursor = EventCursor | string;
+
 /** Interval between keep-alive comments on a silent stream, in milliseconds. */
 const KEEP_ALIVE_MS = 15_000;
 
@@ -43,7 +46,7 @@ export type EventStreamParts = {
   /**
    * Asks the engine for the events after a cursor, and waits for the next event if there are none.
    */
-  readonly ask: (after: EventCursor) => EdgeAnswer | Promise<EdgeAnswer>;
+  readonly ask: (after: StreamCursor) => EdgeAnswer | Promise<EdgeAnswer>;
 };
 
 /**
@@ -58,7 +61,7 @@ export class EventStream {
   /** Start of the stream (monotonic, in milliseconds). */
   readonly startedMs: number;
   readonly #parts: EventStreamParts;
-  #cursor: EventCursor | undefined;
+  #cursor: StreamCursor | undefined;
   #writtenMs: number;
   #end: StreamEnd | undefined;
   /** Ends the wait for the client. Set while the client has not read the last write. */
@@ -117,7 +120,7 @@ export class EventStream {
   }
 
   /** The engine's next answer, with retries; undefined if the stream has ended meanwhile. */
-  async #next(after: EventCursor): Promise<EdgeAnswer | undefined> {
+  async #next(after: StreamCursor): Promise<EdgeAnswer | undefined> {
     const { clock, ask } = this.#parts;
     const failingSinceMs = clock.monotonicMs();
     for (let pauseMs = AGAIN_MS_MIN; this.#end === undefined; pauseMs *= 2) {
@@ -142,8 +145,8 @@ export class EventStream {
     } else this.end('failed');
   }
 
-  #take({ body, cursor }: EdgeAnswer): void {
-    this.#cursor = cursor;
+  #take({ body, cursor, next }: EdgeAnswer): void {
+    this.#cursor = next ?? cursor;
     if (this.#end !== undefined || body.length === 0) return;
     // Copy the bytes: a view would keep the whole frame in memory until the client has read it.
     this.#write(typeof body === 'string' ? body : Buffer.from(body));

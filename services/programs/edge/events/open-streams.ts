@@ -1,9 +1,13 @@
 import type { AccountNews } from '#accounts/account';
-import { EventStream, type EventStreamParts, type StreamEnd } from '#edge/events/event-stream';
+import {
+  EventStream,
+  type EventStreamParts,
+  type StreamCursor,
+  type StreamEnd,
+} from '#edge/events/event-stream';
 import type { Caller } from '#edge/http';
 import type { EdgeAnswer } from '#edge/serve/engine-calls';
 import { faultFor } from '#errors/fault';
-import type { EventCursor } from '#grpc/engine-messages';
 import { type Clock, every } from '#stdlib/clock';
 import type { Randomness } from '#stdlib/randomness';
 
@@ -82,7 +86,7 @@ type StreamPlace = Disposable & {
   begin(
     parts: Pick<EventStreamParts, 'response'> & {
       /** Asks the engine for the events after a cursor. Waits for the next event up to `waitMs`. */
-      readonly ask: (after: EventCursor, waitMs: number) => EdgeAnswer | Promise<EdgeAnswer>;
+      readonly ask: (after: StreamCursor, waitMs: number) => EdgeAnswer | Promise<EdgeAnswer>;
       readonly keyEndsAtMs?: number | undefined;
     },
     first: EdgeAnswer,
@@ -146,7 +150,7 @@ export class EventStreams {
       begin: ({ keyEndsAtMs, response, ask }, first) => {
         this.#opening.delete(opening);
         const { clock } = this.#ports;
-        const next = (after: EventCursor) =>
+        const next = (after: StreamCursor) =>
           ask(after, Math.round(WAIT_MS_MAX * (1 - WAIT_JITTER * this.#chance())));
         const stream = new EventStream({ caller, response, clock, ask: next });
         response.once('close', release);

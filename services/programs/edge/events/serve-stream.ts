@@ -1,12 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AdmissionCall, Admitted } from '#edge/callers/admission';
 import type { Endpoint } from '#edge/endpoints/endpoint';
+import type { StreamCursor } from '#edge/events/event-stream';
 import type { EventStreams } from '#edge/events/open-streams';
 import { type Caller, LAST_EVENT_ID } from '#edge/http';
 import type { CallIds, EngineCalls } from '#edge/serve/engine-calls';
 import type { Reply } from '#edge/serve/reply';
+import type { StreamCommand } from '#edge/serve/request-plan';
 import { Fault, invalid } from '#errors/fault';
-import type { EngineCommand, EventCursor } from '#grpc/engine-messages';
 
 /** `serveStream` dependencies. */
 type StreamPorts = {
@@ -22,7 +23,7 @@ type StreamRequest = {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
   readonly call: AdmissionCall;
-  readonly command: Extract<EngineCommand, { kind: 'readEvents' }>;
+  readonly command: StreamCommand;
   readonly admitted: Admitted;
 };
 
@@ -35,10 +36,10 @@ type StreamRequest = {
 export async function serveStream(asked: StreamRequest, ports: StreamPorts): Promise<void> {
   const { endpoint, request, reply, call, command, admitted } = asked;
   const { caller } = call;
-  const { id } = request.params as { id: string };
-  const ask = askerOf(caller, id, ports);
+  const { id = '' } = request.params as { id?: string };
+  const ask = askerOf(caller, id, command, ports);
   using place = ports.streams.reserve(caller);
-  const asking = async () => ask(command.after, 0);
+  const asking = async () => ask(undefined, 0);
   const first = await asking().catch((error: unknown) => {
     throw namedAsSent(error, request);
   });
@@ -50,19 +51,31 @@ export async function serveStream(asked: StreamRequest, ports: StreamPorts): Pro
 }
 
 /**
- * Creates the function that asks for an instance's events. The stream keeps nothing else from its
- * request in memory.
+ * Creates the function that asks for the events after a cursor. Without a cursor, the command
+ * decides where the events begin. The stream keeps nothing else from its request in memory.
  */
-function askerOf(caller: Caller, instanceId: string, { engine, callIds }: StreamPorts) {
-  return (after: EventCursor | undefined, waitMs: number) =>
+function askerOf(
+  caller: Caller,
+  instanceId: string,
+  begun: StreamCommand,
+  { engine, callIds }: StreamPorts,
+) {
+  return (after: StreamCursor | undefined, waitMs: number) =>
     engine.ask(caller, {
-      command: { kind: 'readEvents', after, waitMs },
+      command: after === undefined ? begun : continued(begun, after, waitMs),
       instanceId,
       callId: callIds.next(),
       idempotency: undefined,
       isReplayOnly: false,
       ifMatch: undefined,
     });
+}
+
+function continued(begun: StreamCommand, after: StreamCursor, waitMs: number): StreamCommand {
+  if (begun.kind === 'readEvents') {
+    return { ...begun, after: typeof after === 'string' ? undefined : after, waitMs };
+  }
+  return { ...begun, cursor: typeof after === 'string' ? after : undefined, waitMs };
 }
 
 /**

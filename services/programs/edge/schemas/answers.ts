@@ -13,6 +13,7 @@ import { MODE_KEYS, MODE_NAMES, MODE_TARGETS } from '#identity/modes';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
 import { COMPOSITES } from '#identity/ranking';
 import { STRESS_STATES } from '#identity/state';
+import { TRANSITIONS } from '#identity/transitions';
 
 /*
  * Schemas for all answers, used by the API document and by tests. Strict: an answer must not
@@ -298,6 +299,37 @@ export const DriftEvents = z.strictObject({
 
 /** Server-sent events as text; the endpoint's description has their format (decision 244). */
 export const EventText = z.string();
+
+const ListChange = named('ListChange', {
+  added: z.array(z.enum(ACTIONS)),
+  removed: z.array(z.enum(ACTIONS)),
+});
+
+/** Event of an account: a transition of an instance. */
+export const AccountEvent = named('AccountEvent', {
+  id: z.string().describe('Unique and permanent. A repeated event has the same id.'),
+  type: z.enum(TRANSITIONS),
+  instance_id: InstanceId,
+  occurred_at: Time,
+  cycle: Count.describe('Cycle of the instance after the change.'),
+  stress_state: z.enum(STRESS_STATES).optional().describe('After the change. Absent: deleted.'),
+  drift_level: z.enum(DRIFT_LEVELS).optional().describe('After the change. Absent: deleted.'),
+  from: z.string().optional().describe('Value before a change of stress state or drift level.'),
+  to: z.string().optional().describe('Value after a change of stress state or drift level.'),
+  allowed_actions: ListChange.optional().describe('Only for `contract_changed`.'),
+  forbidden_actions: ListChange.optional().describe('Only for `contract_changed`.'),
+});
+
+/** Envelope for a page of events. */
+export const feedPageOf = <Schema extends z.ZodType>(schema: Schema) =>
+  z.strictObject({
+    data: z.array(schema),
+    pagination: named('EventsPagination', {
+      limit: z.int().min(1),
+      has_more: z.boolean(),
+      next_cursor: z.string().describe('`cursor` of the next page. Present on every page.'),
+    }),
+  });
 
 /** Persona in a list. Source: interface 2.8. */
 export const ListedPersona = named('Persona', {

@@ -4,6 +4,7 @@ import { FAULTS } from '#errors/error-codes';
 import { type FaultReason, REASONS } from '#errors/error-reasons';
 import { MODE_KEYS } from '#identity/modes';
 import { ENERGY_DEFAULT } from '#identity/state';
+import { TRANSITIONS, type TransitionType } from '#identity/transitions';
 
 /** Maximum description length, in code points. */
 const DESCRIPTION_MAX = 2_000;
@@ -157,6 +158,28 @@ export const EventsQuery = z.strictObject({
     .refine(Number.isSafeInteger, `must be from 0 to ${Number.MAX_SAFE_INTEGER}`)
     .optional()
     .meta({ type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+});
+
+/** Maximum time that a page of events waits for an event, in seconds. */
+const WAIT_S_MAX = 8;
+
+const isType = (name: string): name is TransitionType =>
+  (TRANSITIONS as readonly string[]).includes(name);
+
+const Types = z
+  .string()
+  .refine((text) => text.split(',').every(isType), `must be a list of ${TRANSITIONS.join(', ')}`)
+  .transform((text) => text.split(',').filter(isType))
+  .optional()
+  .meta({ type: 'string', examples: ['stress_changed,drift_changed'] });
+
+/** Query for `GET /events`. */
+export const FeedQuery = z.strictObject({
+  cursor: z.string().min(1).max(1_024).optional(),
+  start: z.enum(['oldest', 'newest']).optional(),
+  limit: integer(1, 1_000, 100),
+  types: Types,
+  wait: integer(0, WAIT_S_MAX, 0),
 });
 
 /** Query for `GET /personas`. */

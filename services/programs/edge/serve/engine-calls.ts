@@ -88,9 +88,9 @@ export class EngineCalls {
     if (modelVersion !== undefined) Object.assign(call, { modelVersion });
     traced(call, question.traceparent);
     if (question.command.kind === 'create') return this.#create(caller, call, audited);
-    if (question.command.kind !== 'list' && !INSTANCE_ID.test(question.instanceId)) {
-      throw noSuchInstance();
-    }
+    const { kind } = question.command;
+    const isOfAccount = kind === 'list' || kind === 'readFeed';
+    if (!isOfAccount && !INSTANCE_ID.test(question.instanceId)) throw noSuchInstance();
     return this.#asked(call, audited);
   }
 

@@ -13,7 +13,7 @@ import { parseJsonBody, parseJsonItems } from '#edge/serve/json';
 import type { TimeSlice } from '#edge/serve/time-slice';
 import type { FaultReason } from '#errors/error-reasons';
 import { type Fault, invalid, toFault } from '#errors/fault';
-import type { EngineCommand, IdempotencyKey } from '#grpc/engine-messages';
+import type { EngineCommand, FeedQuestion, IdempotencyKey } from '#grpc/engine-messages';
 
 /** Zod omits the offending value from its issues by default. `reasonOf` needs the value. */
 const WITH_INPUT = { reportInput: true };
@@ -26,6 +26,9 @@ const NOT_ASCII = /[\u0080-\uffff]/;
 
 /** Matches every `charset` parameter in a media type. */
 const CHARSETS = /;\s*charset\s*=\s*"?([^";\s]+)"?/gi;
+
+/** Command whose repeated answers are an event stream. */
+export type StreamCommand = Extract<EngineCommand, { kind: 'readEvents' | 'readFeed' }>;
 
 /** A checked request: the command to run, or the refusal. Planning has no side effects. */
 export type RequestPlan =
@@ -41,7 +44,7 @@ export type RequestPlan =
     }
   | {
       readonly kind: 'stream';
-      readonly command: Extract<EngineCommand, { kind: 'readEvents' }>;
+      readonly command: StreamCommand;
     }
   | {
       readonly kind: 'local';
@@ -74,6 +77,7 @@ export function planRequest(
     if (handler.kind === 'fleet') throw new Error('fleet calls have their own plan');
     if (handler.kind === 'notification') throw new Error('notifications are served without a plan');
     if (handler.kind === 'stream') return { kind: 'stream', command: handler.command(checked) };
+    if (handler.kind === 'feed') return feedPlan(handler.question(checked));
     if (handler.kind !== 'engine') return { kind: 'local', handler, request: checked };
     const command = handler.command(checked);
     const cycles = endpoint.cyclesOf(checked);
@@ -83,6 +87,12 @@ export function planRequest(
   } catch (error) {
     return { kind: 'refused', fault: toFault(error) };
   }
+}
+
+function feedPlan(question: FeedQuestion): RequestPlan {
+  const command = { kind: 'readFeed', ...question } as const;
+  if (question.isStream) return { kind: 'stream', command };
+  return { kind: 'command', command, cycles: 0, idempotency: undefined, ifMatch: undefined };
 }
 
 /** Checks the headers and the body of a fleet call. Throws `invalid_request`. */
