@@ -3,6 +3,7 @@ import { Caller, type CallerPorts } from '#test/simulation/callers/caller';
 import { operate } from '#test/simulation/callers/operator';
 import { allServed, SERVED_WITHIN_MS } from '#test/simulation/checks/all-served';
 import { checkAllCharges, setUnlimitedPlans } from '#test/simulation/checks/charge-counts';
+import { checkFeeds } from '#test/simulation/checks/feeds';
 import { type Call, History } from '#test/simulation/checks/history';
 import { checkListings } from '#test/simulation/checks/listings';
 import { checkOrder } from '#test/simulation/checks/order';
@@ -118,6 +119,7 @@ async function runScenario(world: World, options: SimulationOptions): Promise<Si
   for (const tables of cluster.actors.pairs) {
     checkStored(history, tables);
     checkListings(history, tables);
+    for (const feeds of cluster.feeds.pairs) checkFeeds(feeds, tables);
   }
   checkAllCharges(cluster);
   return resultOf(world, history, cluster, servedAfterMs);

@@ -1,6 +1,7 @@
 import type { Scenario } from '#test/simulation/scenario';
 import type { SimulatedActorStores } from '#test/simulation/simulated/actor-stores';
 import type { SimulatedBus } from '#test/simulation/simulated/bus';
+import type { SimulatedFeedStores } from '#test/simulation/simulated/feed-stores';
 import type { SimulatedJournals } from '#test/simulation/simulated/journals';
 import type { SimulatedMeterStores } from '#test/simulation/simulated/meter-stores';
 import type { SimulatedNetwork } from '#test/simulation/simulated/network';
@@ -20,4 +21,5 @@ export type ClusterParts = {
   readonly journals: SimulatedJournals;
   readonly customers: SimulatedMeterStores;
   readonly actors: SimulatedActorStores;
+  readonly feeds: SimulatedFeedStores;
 };

@@ -9,6 +9,7 @@ import { SimulatedActorStores } from '#test/simulation/simulated/actor-stores';
 import { SimulatedBus } from '#test/simulation/simulated/bus';
 import { SimulatedEdge } from '#test/simulation/simulated/edge';
 import { SimulatedEngine } from '#test/simulation/simulated/engine';
+import { SimulatedFeedStores } from '#test/simulation/simulated/feed-stores';
 import { SimulatedJournals } from '#test/simulation/simulated/journals';
 import { SimulatedLimiter } from '#test/simulation/simulated/limiter';
 import { SimulatedMeterStores } from '#test/simulation/simulated/meter-stores';
@@ -47,6 +48,7 @@ export class SimulatedCluster {
   readonly journals: SimulatedJournals;
   readonly shards: SimulatedShards;
   readonly actors: SimulatedActorStores;
+  readonly feeds: SimulatedFeedStores;
   readonly customers: SimulatedMeterStores;
   readonly oracle: Oracle;
   /** Undefined if the scenario has no limiters. */
@@ -77,6 +79,7 @@ export class SimulatedCluster {
       (id) => this.oracle.stored(id),
       flaws.checkpoints,
     );
+    this.feeds = new SimulatedFeedStores(this.store, this.replicas, bucketOf);
     this.customers = new SimulatedMeterStores(this.store, this.replicas, bucketOf);
     const fail = (violation: Violation): void => world.fail(violation);
     this.ledger = scenario.limiters === 0 ? undefined : new Ledger(fail);

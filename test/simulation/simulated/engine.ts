@@ -22,6 +22,7 @@ export class SimulatedEngine implements NodeProcess {
     this.process = process;
     const { address, actorConfig, config, ports } = nodeParts('engine', process, cluster);
     const { network, world, actors } = cluster;
+    const feeds = cluster.feeds.feedsOf(process);
     const { random } = process;
     const { clock, onBug } = ports;
     const chunkBounds = boundsOf(process.name);
@@ -30,7 +31,7 @@ export class SimulatedEngine implements NodeProcess {
     const node = new EngineNode(
       { node: config, actors: actorConfig },
       {
-        engine: { clock, metrics: silentMetrics, instances, listings, chunkBounds, onBug },
+        engine: { clock, metrics: silentMetrics, instances, listings, feeds, chunkBounds, onBug },
         node: ports,
         random: () => random.unit(),
         connect: (address: string) =>
