@@ -14,6 +14,7 @@ import {
 import * as admin from '#grpc/gen/identity_engine/v1/admin';
 import { limiterProtocol } from '#grpc/limiter-codec';
 import { decodeAnswerRow, decodeChunk, newestRows } from '#storage/ports/chunks';
+import { decodeFeedChunk, decodeFeedHead } from '#storage/ports/feed-codec';
 import { decodeHead } from '#storage/ports/head-codec';
 import type { Chunk, DriftRow, HistoryRow } from '#storage/ports/instances';
 import { decodeMeter, meterOfRow } from '#storage/ports/meter-codec';
@@ -42,6 +43,8 @@ export const FIXTURE_KINDS: Readonly<Record<string, Read>> = {
   drift: (bytes, key) => chunkRows<DriftRow>(DRIFT_EVENTS, bytes, key),
   answers: (bytes, key) => decodeAnswerRow(text(key, 'instance'), text(key, 'key'), bytes),
   meters: (bytes, key) => decodeMeter(text(key, 'account'), bytes),
+  feeds: (bytes, key) => decodeFeedHead(text(key, 'account'), bytes),
+  'feed-chunks': (bytes, key) => decodeFeedChunk(text(key, 'account'), Number(key['chunk']), bytes),
   bus(bytes, key) {
     const opened = openMessage([busKeyOf(FIXTURE_SECRET)], text(key, 'subject'), bytes);
     if (opened.kind !== 'signed') return opened.kind;

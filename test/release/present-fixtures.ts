@@ -11,6 +11,8 @@ import type { FrameProtocol, WireReply, WireRequest } from '#grpc/frame-protocol
 import * as admin from '#grpc/gen/identity_engine/v1/admin';
 import { limiterProtocol } from '#grpc/limiter-codec';
 import { encodeAnswerRow, encodeChunk } from '#storage/ports/chunks';
+import { encodeFeedChunk, encodeFeedHead } from '#storage/ports/feed-codec';
+import { FEED_CHUNK_ROWS } from '#storage/ports/feeds';
 import { encodeHead } from '#storage/ports/head-codec';
 import { encodeMeter } from '#storage/ports/meter-codec';
 import { FIXTURE_SECRET, type FixtureKey } from '#test/release/fixture-kinds';
@@ -24,6 +26,7 @@ import {
 import { sampleExportLines } from '#test/release/sample-export';
 import { sampleInstances } from '#test/release/sample-instances';
 import { recordOfMeter, sampleMeters } from '#test/release/sample-meters';
+import { feedCheckpoint } from '#test/storage/contracts/feed-records';
 
 /** Bytes written by this program, with their store key. */
 export type Written = { readonly key: FixtureKey; readonly bytes: Uint8Array };
@@ -46,6 +49,7 @@ export function presentFixtures(): Readonly<Record<string, readonly Written[]>> 
 function stored(): Record<string, readonly Written[]> {
   const instances = sampleInstances();
   const meters = sampleMeters();
+  const feed = feedCheckpoint('Acc0unt00001', 3, 4 * FEED_CHUNK_ROWS + 2, { firstChunk: 3 });
   const records = [
     ...instances.flatMap((instance) => instance.records),
     ...meters.map(({ accountId, head }) => recordOfMeter(accountId, head)),
@@ -77,6 +81,11 @@ function stored(): Record<string, readonly Written[]> {
     meters: meters.map(({ accountId, head }) => ({
       key: { account: accountId },
       bytes: encodeMeter(head),
+    })),
+    feeds: [{ key: { account: feed.accountId }, bytes: encodeFeedHead(feed.head) }],
+    'feed-chunks': feed.chunks.map((chunk) => ({
+      key: { account: feed.accountId, chunk: chunk.chunk },
+      bytes: encodeFeedChunk(chunk),
     })),
     'export-lines': sampleExportLines().map((text, line) => ({
       key: { line },

@@ -34,6 +34,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   usage: 'Account usage',
   audit: 'Audit trail of an account',
   users: 'People who sign in to the console',
+  feed: 'Feed of an account',
   retention: 'How long history is kept',
 };
 

@@ -28,6 +28,7 @@ import { IMPORT } from '#ctl/export/import';
 import { escapedJson, escapedText } from '#ctl/printed-text';
 import { PROCESS_COMMANDS, VERSION } from '#ctl/process-control';
 import { VERIFY } from '#ctl/verify/command';
+import { VERIFY_FEED } from '#ctl/verify/feeds';
 import { APPLY_RETENTION } from '#ctl/verify/retention';
 import { toFault } from '#errors/fault';
 import { type Clock, withinMs } from '#stdlib/clock';
@@ -70,6 +71,7 @@ export const COMMANDS: readonly Command[] = [
     INSTANCE,
     DRAIN,
     VERIFY,
+    VERIFY_FEED,
     JOURNAL,
     EXPORT,
     IMPORT,

@@ -5,10 +5,12 @@ import type { ClusterPorts } from '#ctl/command';
 import { Fault } from '#errors/fault';
 import { type Clock, systemClock } from '#stdlib/clock';
 import type { AuditStore } from '#storage/ports/audit';
+import { FEED_CHUNK_ROWS } from '#storage/ports/feeds';
 import { clusterInMemory } from '#test/ctl/cluster-fixture';
 import { type Cluster, serving } from '#test/ctl/ctl-on-cluster';
 import { ctl } from '#test/ctl/ctl-run';
 import { ACCOUNT_ID, CREATE, observed } from '#test/engine/instance/instance-fixture';
+import { feedCheckpoint } from '#test/storage/contracts/feed-records';
 import { meterAt } from '#test/storage/contracts/meter-records';
 import { addKey } from '#test/storage/contracts/stored-keys';
 import { faultIn } from '#test/support/settled';
@@ -38,11 +40,12 @@ const deletion = suite('ctl accounts delete');
 async function withAccount(): Promise<Cluster> {
   const cluster = await clusterInMemory(['a', 'b']);
   await serving(cluster, { a: 4, b: 4 });
-  const { accounts, meters, billing } = cluster.stores;
+  const { accounts, meters, feeds, billing } = cluster.stores;
   await accounts.create(ACCOUNT);
   const key = { id: 'key_1', digest: 'd', scope: 'full', createdAtMs: 2 } as const;
   await addKey(accounts, ACCOUNT_ID, key);
   await meters.checkpoint([{ accountId: ACCOUNT_ID, head: meterAt(3) }]);
+  await feeds.checkpoint([feedCheckpoint(ACCOUNT_ID, 3, FEED_CHUNK_ROWS + 1)]);
   const use = { digest: 'd', minute: 29_000_000, address: '192.0.2.1', client: 'curl' };
   await cluster.stores.keyUses.note(ACCOUNT_ID, use);
   await billing.put(ACCOUNT_ID, 0, {
@@ -61,9 +64,11 @@ function deleting({ ports }: Cluster, changed: Partial<ClusterPorts> = {}) {
 }
 
 async function assertDeleted(cluster: Cluster, ids = IDS): Promise<void> {
-  const { accounts, meters, billing, listings } = cluster.stores;
+  const { accounts, meters, feeds, billing, listings } = cluster.stores;
   assert.is(await accounts.find(ACCOUNT_ID), undefined);
   assert.is(await meters.readHead(ACCOUNT_ID), undefined);
+  assert.is(await feeds.readHead(ACCOUNT_ID), undefined);
+  assert.equal(await feeds.readChunks(ACCOUNT_ID, 0, 9), []);
   assert.equal(await cluster.stores.audit.months(ACCOUNT_ID), []);
   assert.equal(await cluster.stores.keyUses.find(ACCOUNT_ID), []);
   assert.is(await billing.find(ACCOUNT_ID), undefined);

@@ -4,6 +4,7 @@ import type { NamedStores, Place, StorePlaces } from '#ctl/command';
 import type { EngineClient, EngineCommand } from '#grpc/engine-messages';
 import type { Clock } from '#stdlib/clock';
 import type { ShardedService } from '#storage/ports/cluster';
+import { FEED_CHUNK_ROWS } from '#storage/ports/feeds';
 import { ANSWER_AGE_MS } from '#storage/ports/instances';
 import type { Journal } from '#storage/ports/journal';
 import { clusterInMemory, SHARDS } from '#test/ctl/cluster-fixture';
@@ -18,6 +19,7 @@ import {
   pushed,
   START_MS,
 } from '#test/engine/instance/instance-fixture';
+import { feedCheckpoint } from '#test/storage/contracts/feed-records';
 import { meterAt, monthAt } from '#test/storage/contracts/meter-records';
 import { answerRow } from '#test/storage/contracts/rows';
 import { addKey } from '#test/storage/contracts/stored-keys';
@@ -40,7 +42,7 @@ export const OTHER_ID = 'Acc0unt00002';
 const GATHERING_MS_MAX = 50;
 
 /** A deleted account. */
-const DELETED_ID = 'Acc0unt00009';
+export const DELETED_ID = 'Acc0unt00009';
 
 /** Stores with rows of every kind, whose processes have died. */
 export type DeadInstallation = AsyncDisposable & {
@@ -166,7 +168,7 @@ async function ownedByDead({ stores: { shards, journals } }: Cluster): Promise<v
 }
 
 async function withOthers({ stores }: Cluster): Promise<void> {
-  const { accounts, people, meters, keyUses, billing, audit } = stores;
+  const { accounts, people, meters, feeds, keyUses, billing, audit } = stores;
   const account = { name: 'Other', plan: 'free', status: 'active', createdAtMs: 2 } as const;
   const limits = { requestsPerMinute: 1, cyclesPerMonth: 2, instances: 3 };
   await accounts.create({ ...account, limits, id: OTHER_ID });
@@ -188,6 +190,7 @@ async function withOthers({ stores }: Cluster): Promise<void> {
     { accountId: ACCOUNT_ID, head: meterAt(6, { finished: [monthAt(3)] }) },
   ]);
   await meters.checkpoint([{ accountId: ACCOUNT_ID, head }]);
+  await feeds.checkpoint([feedCheckpoint(ACCOUNT_ID, 8, 4 * FEED_CHUNK_ROWS + 9, { floor: 300 })]);
   await keyUses.note(ACCOUNT_ID, {
     digest: 'd',
     minute: 5,

@@ -5,6 +5,7 @@ import type { Clock } from '#stdlib/clock';
 import { SHARDS } from '#test/ctl/cluster-fixture';
 import {
   copy,
+  DELETED_ID,
   type DeadInstallation,
   deadInstallation,
   emptyInstallation,
@@ -18,6 +19,7 @@ import { ctlOn, limiting, serving } from '#test/ctl/ctl-on-cluster';
 import { IDS } from '#test/ctl/export/export-fixture';
 import { answerText, QUESTIONS } from '#test/ctl/reader-questions';
 import { callOf } from '#test/engine/instance/instance-fixture';
+import { feedCheckpoint } from '#test/storage/contracts/feed-records';
 import { refusalOf } from '#test/support/settled';
 
 let dead: DeadInstallation;
@@ -114,6 +116,13 @@ whole('can be copied back, without any difference', async () => {
     await everythingStored(seenBy('c', back), 1),
     await everythingStored(seenBy('b', there), 1),
   );
+});
+
+whole('drops late writes to the feeds of deleted accounts', async () => {
+  await using target = await emptyInstallation();
+  assert.is((await copy(source(), seenBy('cassandra:b', target))).code, 0);
+  await target.stores.feeds.checkpoint([feedCheckpoint(DELETED_ID, 1, 3)]);
+  assert.is(await target.stores.feeds.readHead(DELETED_ID), undefined);
 });
 
 whole('prints its progress separately from its result', async () => {

@@ -17,7 +17,7 @@ export async function everythingStored(stores: CopiedStores, buckets: number): P
 }
 
 async function accountStored(stores: CopiedStores, id: string) {
-  const { accounts, audit, billing, keyUses, listings, members, meters } = stores;
+  const { accounts, audit, billing, feeds, keyUses, listings, members, meters } = stores;
   const found = await accounts.find(id);
   const months = await audit.months(id);
   const people = await members.find(id);
@@ -38,6 +38,8 @@ async function accountStored(stores: CopiedStores, id: string) {
     links: sorted(people.links, ({ digest }) => digest),
     meter: await meters.readHead(id),
     months: await meters.readMonths(id),
+    feed: await feeds.readHead(id),
+    feedChunks: await feeds.readChunks(id, 0, 1_000),
   };
 }
 

@@ -1,7 +1,11 @@
+import { DatabaseSync } from 'node:sqlite';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { systemClock } from '#stdlib/clock';
 import { FEED_CHUNK_ROWS } from '#storage/ports/feeds';
 import { sqliteFeedStore } from '#storage/sqlite/feeds';
+import { openServedFile } from '#storage/sqlite/open-file';
+import { knownFileVersions } from '#storage/sqlite/schema';
 import { ONE_BUCKET } from '#test/storage/cassandra/migrated-keyspace';
 import { feedCheckpoint, feedChunk, feedHead } from '#test/storage/contracts/feed-records';
 import { feedStoreContract, trimmedFeedContract } from '#test/storage/contracts/feed-store';
@@ -12,6 +16,9 @@ const database = files.open();
 
 const open = async () =>
   sqliteFeedStore(await emptied(database, 'feeds', 'feed_chunks'), ONE_BUCKET);
+
+/** Application id of this program's files in SQLite's header: "IDEN". */
+const APPLICATION_ID = 0x4944454e;
 
 const portions = suite('many chunks in SQLite');
 
@@ -48,5 +55,21 @@ portions('are all erased', async () => {
   assert.is(await stored(), 0);
 });
 
+const older = suite('a file of the schema version before feeds');
+
+older('gets the tables of feeds when it is opened', async () => {
+  const path = files.path();
+  const database = new DatabaseSync(path);
+  for (const sql of knownFileVersions()[0]?.statements ?? []) database.exec(sql);
+  database.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = 1`);
+  database.close();
+  await using file = openServedFile({ file: path, clock: systemClock });
+  const store = sqliteFeedStore(file, ONE_BUCKET);
+  const checkpoint = feedCheckpoint('a', 1, FEED_CHUNK_ROWS);
+  await store.checkpoint([checkpoint]);
+  assert.equal(await store.readHead('a'), checkpoint.head);
+  assert.equal(await store.readChunks('a', 0, 0), checkpoint.chunks);
+});
+
 const parts = [feedStoreContract('SQLite', open), trimmedFeedContract('SQLite', open)];
-for (const part of [...parts, portions, files.closing()]) part.run();
+for (const part of [...parts, portions, older, files.closing()]) part.run();

@@ -6,6 +6,7 @@ import {
   type FeedHead,
   type FeedHour,
   type FeedRow,
+  type Transition,
 } from '#storage/ports/feeds';
 
 /**
@@ -147,7 +148,7 @@ function assertRows(rows: readonly FeedRow[]): void {
   }
 }
 
-function isTransition(numbers: unknown): boolean {
+function isTransition(numbers: unknown): numbers is Transition {
   if (!Array.isArray(numbers) || numbers.length < TRANSITION_NUMBERS) return false;
   return numbers.every(Number.isFinite) && numbers.slice(0, TRANSITION_NUMBERS).every(isCount);
 }

@@ -252,7 +252,7 @@ CREATE TRIGGER billing_inserted AFTER INSERT ON billing BEGIN INSERT INTO sums V
 CREATE TRIGGER billing_updated AFTER UPDATE ON billing BEGIN UPDATE sums SET total = (total + new.checksum - old.checksum) & 0xffffffffffff WHERE name = 'billing' AND part = 0; END;
 CREATE TRIGGER billing_deleted AFTER DELETE ON billing BEGIN UPDATE sums SET rows = rows - 1, total = (total - old.checksum) & 0xffffffffffff WHERE name = 'billing' AND part = 0; END;
 
--- version 2, for programs from 1
+-- version 2
 
 -- Feed of an account: the newest rows, and the numbers of the chunks before the rows
 -- (ports/feed-codec.ts). An erased feed leaves a row without a state. A table with row numbers,

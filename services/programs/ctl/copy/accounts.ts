@@ -3,12 +3,14 @@ import type { People } from '#accounts/people';
 import { canonicalJson, everyAccount, RowDigest, WorkWindow } from '#ctl/bounded-work';
 import { type CopiedStores, CtlError, DiffersError } from '#ctl/command';
 import type { BothSides } from '#ctl/copy/buckets';
+import { feedChunkPages } from '#ctl/verify/feeds';
 import {
   AUDIT_LINES_MAX,
   type AuditHead,
   linesToBorder,
   type StoredAuditLine,
 } from '#storage/ports/audit';
+import { FEED_AGE_MS, type FeedChunk } from '#storage/ports/feeds';
 import type { MeterHead } from '#storage/ports/meters';
 
 /** Maximum accounts and users copied or compared concurrently. */
@@ -147,7 +149,10 @@ async function copyDeletedIds(source: CopiedStores, target: CopiedStores): Promi
 }
 
 /** Marks an id as deleted at the target, so that no other account gets the id. */
-async function forget({ accounts, meters, keyUses }: CopiedStores, id: string): Promise<void> {
+async function forget(
+  { accounts, meters, feeds, keyUses }: CopiedStores,
+  id: string,
+): Promise<void> {
   const there = await accounts.find(id);
   if (there !== undefined && there.account.name !== FORGOTTEN.name) {
     throw new CtlError(`account ${id} exists at the target, but was deleted at the source`);
@@ -156,6 +161,7 @@ async function forget({ accounts, meters, keyUses }: CopiedStores, id: string): 
   if (there === undefined) await accounts.create({ id, ...FORGOTTEN }).catch(() => undefined);
   await accounts.beginDeletion(id, 0);
   await meters.erase(id);
+  await feeds.erase(id);
   await keyUses.erase(id);
   await accounts.endDeletion(id);
 }
@@ -275,6 +281,34 @@ const METER: AccountPart = {
   },
 };
 
+const FEED: AccountPart = {
+  name: 'feed',
+  async digest({ feeds }, accountId, nowMs) {
+    const digest = new RowDigest();
+    const head = await feeds.readHead(accountId);
+    if (head === undefined) return digest.text;
+    digest.add(head);
+    for await (const chunks of feedChunkPages(feeds, accountId, head)) {
+      for (const chunk of chunks) if (isKept(chunk, nowMs)) digest.add(chunk);
+    }
+    return digest.text;
+  },
+  async copy(from, to, accountId) {
+    const head = await from.feeds.readHead(accountId);
+    if (head === undefined) return;
+    for await (const chunks of feedChunkPages(from.feeds, accountId, head)) {
+      await to.feeds.checkpoint([{ accountId, head, chunks }]);
+    }
+    await to.feeds.checkpoint([{ accountId, head, chunks: [] }]);
+  },
+};
+
+/** Whether a store still has to keep a chunk. A store may drop an older chunk at any time. */
+function isKept({ rows }: FeedChunk, nowMs: number): boolean {
+  const [, , lastMs] = rows.at(-1) ?? ['', 0, 0];
+  return lastMs + FEED_AGE_MS > nowMs;
+}
+
 const LISTING: AccountPart = {
   name: 'listing',
   async digest({ listings }, accountId) {
@@ -314,6 +348,7 @@ const AUDIT_TRAIL: AccountPart = {
 const ACCOUNT_PARTS: readonly AccountPart[] = [
   LISTING,
   METER,
+  FEED,
   AUDIT_TRAIL,
   KEY_USES,
   PEOPLE,
