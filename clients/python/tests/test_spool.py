@@ -211,7 +211,7 @@ PROGRAM = """
 import sys
 from identity_engine import IdentityEngine, ObservationBuffer
 client = IdentityEngine(api_key=sys.argv[1], base_url=sys.argv[2])
-buffer = ObservationBuffer(client, spool=sys.argv[3], batch_max=7)
+buffer = ObservationBuffer(client, spool=sys.argv[3], batch_max=7, fleet_calls=False)
 for number in range(int(sys.argv[4])):
     buffer.add(f"inst_{number % 3}", {
         "mode_target": "ORDER", "signal_strength": 0.5, "context": {"n": number}
