@@ -84,6 +84,7 @@ export const LATER = [
 
 /** Files of `test/api` that depend on the store. `make test` runs them on every store. */
 export const ON_EVERY_STORE: readonly FileName[] = [
+  'events/list-events',
   'account/get-account',
   'account/get-audit',
   'account/notify-billing',

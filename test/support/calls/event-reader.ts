@@ -5,7 +5,9 @@ import type { Caller } from '#test/support/calls/caller';
 export type StreamEvent = {
   /** Undefined for a block without an event. */
   readonly event: string | undefined;
+  /** Id as a number; the id of an account's event is text. */
   readonly id: number | undefined;
+  readonly idText: string | undefined;
   readonly retryMs: number | undefined;
   /** Parsed data, untyped. */
   readonly data: ReturnType<typeof JSON.parse>;
@@ -23,6 +25,7 @@ export function eventsIn(text: string): StreamEvent[] {
     return {
       event: fields.get('event'),
       id: id === undefined ? undefined : Number(id),
+      idText: id,
       retryMs: retry === undefined ? undefined : Number(retry),
       data: data === undefined ? undefined : JSON.parse(data),
     };
@@ -34,7 +37,7 @@ function fieldOf(line: string): [string, string] {
   return [line.slice(0, colon), line.slice(colon + 1).trim()];
 }
 
-/** A client that follows an instance over HTTP. */
+/** A client that follows an instance or an account over HTTP. */
 export class EventReader implements Disposable {
   readonly status: number;
   readonly headers: Headers;

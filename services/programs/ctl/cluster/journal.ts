@@ -2,6 +2,7 @@ import { CorruptJournal, decodeRecord, linesOf } from '#actor-runtime/record-cod
 import { SERVICES } from '#cluster-status/snapshot';
 import { type ClusterCommand, type ClusterPorts, NotFoundError } from '#ctl/command';
 import { table } from '#ctl/printed-text';
+import { type FeedRecord, feedRecordOf } from '#engine/feed/kind';
 import type { InstanceChange } from '#engine/instance/event';
 import { eventOfRecord } from '#engine/instance/sourcing';
 import { MODE_KEYS } from '#identity/modes';
@@ -154,11 +155,18 @@ const TEXT_SHOWN = 40;
 function recordText(actor: string, event: unknown): string {
   try {
     if (actor === 'meter') return meterText(meterOfRow(event));
+    if (actor === 'feed') return feedText(feedRecordOf(event));
     const { change, answerKey } = eventOfRecord(event);
     return `${changeText(change)}${answerKey === undefined ? '' : ', keyed'}`;
   } catch (error) {
     return error instanceof Error ? error.message : 'unreadable';
   }
+}
+
+function feedText({ rows }: FeedRecord): string {
+  const changes = rows.length === 1 ? '1 change' : `${rows.length} changes`;
+  const [first] = rows;
+  return first === undefined ? changes : `${changes}, from ${first[0]} at version ${first[1]}`;
 }
 
 function meterText(record: MeterRecord): string {

@@ -15,7 +15,7 @@ type FeedCommand =
 export type FeedCall = ActorCall & FeedCommand;
 
 /** Rows of one record, and its server time in Unix milliseconds. */
-type FeedRecord = { readonly atMs: number; readonly rows: readonly FeedRow[] };
+export type FeedRecord = { readonly atMs: number; readonly rows: readonly FeedRow[] };
 
 /** Estimated size of a row in a record, in bytes. */
 const ROW_BYTES = 80;
@@ -71,10 +71,8 @@ export class FeedKind
     return [atMs, rows];
   }
 
-  // This method trusts the types, because only `recordOf` writes these records.
   read(record: unknown): FeedRecord {
-    const [atMs, rows] = record as [number, readonly FeedRow[]];
-    return { atMs, rows };
+    return feedRecordOf(record);
   }
 
   sizeOfRecord({ rows }: FeedRecord): number {
@@ -109,4 +107,14 @@ export class FeedKind
   isAbsent(feed: Feed): boolean {
     return feed.isBlank;
   }
+}
+
+/**
+ * Decodes a record of a feed. Throws an Error if the record is invalid. Trusts the types of a row,
+ * because only `FeedKind` writes these records.
+ */
+export function feedRecordOf(record: unknown): FeedRecord {
+  const [atMs, rows]: unknown[] = Array.isArray(record) ? record : [];
+  if (typeof atMs === 'number' && Array.isArray(rows)) return { atMs, rows };
+  throw new Error('the journal contains an invalid record of a feed');
 }
