@@ -109,6 +109,25 @@ export const STORE_ALERTS: readonly Alert[] = [
       atS: 210,
     },
   },
+  {
+    name: 'TransitionsUnrecorded',
+    dashboard: 'engine',
+    severity: 'ticket',
+    // A take-over may delay the log of an account for 15 s.
+    expr: 'max by (job, instance) (transitions_unrecorded_seconds) > 15',
+    forS: 60,
+    summary:
+      '{{ $labels.job }} {{ $labels.instance }} has changes that are not in the log of their account for over 15 s',
+    firing: {
+      series: { 'transitions_unrecorded_seconds{job="engine",instance="b"}': '0+5x40' },
+      atS: 300,
+      labels: { job: 'engine', instance: 'b' },
+    },
+    quiet: {
+      series: { 'transitions_unrecorded_seconds{job="engine",instance="b"}': '14x40' },
+      atS: 300,
+    },
+  },
 ];
 
 /** Series of appends: share `quick` within 100 ms, all within 250 ms. */

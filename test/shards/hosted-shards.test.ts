@@ -35,6 +35,29 @@ closing('stops intake, then waits for turns, stores and drops, in this order', a
   assert.equal(host.steps, ['store 1', 'drop 1']);
 });
 
+// A feed that closed with the instances could not take their last transitions.
+closing('keeps the last actors open until the other actors are stored', async () => {
+  const { shards, gate, host, last } = await newScene();
+  shards.openShard({ shard: 1, epoch: 1 });
+  const seen: boolean[][] = [];
+  const isOpen = (until?: 'closed') => {
+    try {
+      gate.assertOpen(1, until);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  host.onStore = () => seen.push([isOpen(), isOpen('closed')]);
+  last.onStore = () => seen.push([isOpen(), isOpen('closed')]);
+  await shards.closeShard(1);
+  assert.equal(seen, [
+    [false, true],
+    [false, false],
+  ]);
+  assert.equal(last.steps, ['store 1', 'drop 1']);
+});
+
 closing('is reported until another node may own the shard, or the shard opens again', async () => {
   const { gate, shards } = await newScene();
   shards.openShard({ shard: 1, epoch: 1 });

@@ -1,4 +1,5 @@
 import { CommitLog } from '#actor-runtime/commit-log';
+import type { ServedUntil } from '#actor-runtime/host-ports';
 import { decodeGroup } from '#actor-runtime/record-codec';
 import {
   EagerActivation,
@@ -18,8 +19,10 @@ import { ManualClock } from '#test/support/manual-clock';
 
 /** A host that records its calls, and whose actors replay their records on activation. */
 class NotingHost implements ShardedHost {
-  readonly kind = 'instance';
-  readonly servedUntil = 'closing';
+  readonly kind: string;
+  readonly servedUntil: ServedUntil;
+  /** Called when the actors of a shard are stored. */
+  onStore: () => void = () => undefined;
   readonly steps: string[] = [];
   readonly #take: (actorId: string) => void;
   busy = 0;
@@ -31,8 +34,14 @@ class NotingHost implements ShardedHost {
   isActivationStuck = false;
   activations = 0;
 
-  constructor(take: (actorId: string) => void) {
+  constructor(
+    take: (actorId: string) => void,
+    kind = 'instance',
+    servedUntil: ServedUntil = 'closing',
+  ) {
     this.#take = take;
+    this.kind = kind;
+    this.servedUntil = servedUntil;
   }
 
   activateEagerly(actorId: string): void {
@@ -58,6 +67,7 @@ class NotingHost implements ShardedHost {
 
   async storeShard(shard: number): Promise<void> {
     if (this.isStoreDown) throw new Error('the store is down');
+    this.onStore();
     this.steps.push(`store ${shard}`);
   }
 
@@ -128,7 +138,8 @@ export async function newScene(tail: readonly JournalRecord[] = []) {
     onTakenOver: (seconds) => recoveredS.push(seconds),
   });
   const host = new NotingHost((id) => gate.activated(shardOf(id), 'instance', id));
-  const hosts = [host];
+  const last = new NotingHost((id) => gate.activated(shardOf(id), 'feed', id), 'feed', 'closed');
+  const hosts = [last, host];
   const eager = new EagerActivation({ hosts, open, recovered: records, log, clock });
   const shards = new HostedShards({
     ...{ hosts, open, recovered: records, recovery, eager, log, clock },
@@ -141,6 +152,7 @@ export async function newScene(tail: readonly JournalRecord[] = []) {
     counts,
     shards,
     host,
+    last,
     hold,
     mine,
     owner,

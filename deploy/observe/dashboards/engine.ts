@@ -71,6 +71,16 @@ export const ENGINE: Dashboard = {
       queries: [{ expr: 'sum by (instance) (journal_unflushed_records)', legend: '{{instance}}' }],
     },
     {
+      title: 'Log of transitions',
+      about: 'Time from a change until it is in the log of its account.',
+      unit: 'seconds',
+      queries: [
+        ...quantiles('transitions_recorded_seconds'),
+        { expr: 'max(transitions_unrecorded_seconds)', legend: 'oldest unrecorded' },
+      ],
+      limit: 2,
+    },
+    {
       title: 'Shards served',
       about: 'By node; the sum should equal the number of shards.',
       unit: 'count',

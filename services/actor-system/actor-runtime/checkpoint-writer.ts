@@ -196,7 +196,7 @@ export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
     // record of them remains.
     for (const { pendingEffect, sent } of parts) {
       if (pendingEffect !== undefined) await pendingEffect();
-      await sent;
+      if (sent !== undefined) await sent;
     }
     const present = parts.filter((part) => !this.#isAbandoned(part));
     if (present.length > 0) await sourcing.store(present.map(({ checkpoint }) => checkpoint.copy));

@@ -145,7 +145,8 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
       const dirty = this.#dirtyOf(wanted());
       if (dirty.size === 0) return;
       // Actors with unsent notices would be written one by one.
-      await Promise.all([...dirty].map(({ id }) => this.#ports.outbox?.whenSent(id)));
+      const unsent = [...dirty].flatMap(({ id }) => this.#ports.outbox?.whenSent(id) ?? []);
+      if (unsent.length > 0) await Promise.all(unsent);
       const writes: Promise<void>[] = [];
       for (const activation of dirty) {
         // The bound is per process, so closing shards share it with the other checkpoints.

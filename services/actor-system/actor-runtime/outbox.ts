@@ -40,7 +40,7 @@ type OutboxPorts = {
    * tolerate a repeated notice.
    */
   readonly send: (to: string, notices: readonly SentNotice[]) => Promise<void>;
-  /** Whether receivers understand notices. If not, the outbox drops new notices. */
+  /** Whether all receivers understand notices. If not, the outbox drops notices. */
   readonly isOn: () => boolean;
   readonly metrics: OutboxMetrics;
   readonly onBug: (error: unknown) => void;
@@ -173,10 +173,17 @@ export class Outbox {
     let pauseMs = NOTICE_RETRY_MS_MIN;
     while (!this.#hasEnded && queue.notices.length > 0) {
       const batch = batchOf(queue.notices);
+      // During a return to an earlier release, unsent notices would keep their actors from moving.
+      if (!this.#ports.isOn()) {
+        this.#confirm(queue, batch);
+        continue;
+      }
       try {
         await this.#ports.log.whenNoticed(Math.max(...batch.map(({ offset }) => offset)));
         await this.#ports.send(to, batch.map(sentOf));
-        this.#sent(queue, batch);
+        if (this.#hasEnded) return;
+        this.#report(batch);
+        this.#confirm(queue, batch);
         pauseMs = NOTICE_RETRY_MS_MIN;
       } catch (error) {
         if (this.#hasEnded) return;
@@ -199,18 +206,21 @@ export class Outbox {
     queue.hurry = undefined;
   }
 
-  #sent(queue: Queue, batch: readonly Queued[]): void {
-    if (this.#hasEnded) return;
+  #report(batch: readonly Queued[]): void {
     const nowMs = this.#ports.clock.monotonicMs();
+    for (const { sinceMs } of batch) this.#ports.metrics.sent((nowMs - sinceMs) / 1_000);
+  }
+
+  /** Removes the oldest notices of a queue, and ends the waits for them. */
+  #confirm(queue: Queue, batch: readonly Queued[]): void {
     queue.notices.splice(0, batch.length);
     for (const notice of batch) {
       this.#weigh(queue, -bytesOf(notice));
-      this.#ports.metrics.sent((nowMs - notice.sinceMs) / 1_000);
-      this.#confirm(notice);
+      this.#endWaits(notice);
     }
   }
 
-  #confirm({ actorId, version }: Queued): void {
+  #endWaits({ actorId, version }: Queued): void {
     const unsent = this.#unsent.get(actorId);
     if (unsent === undefined) return;
     const isDone = (waiter: { readonly version: number }) => waiter.version <= version;

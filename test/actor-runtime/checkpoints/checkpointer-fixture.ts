@@ -3,6 +3,7 @@ import { ONE_SHARD } from '#actor-runtime/actor-host';
 import { Checkpointer } from '#actor-runtime/checkpointer';
 import { CommitLog } from '#actor-runtime/commit-log';
 import type { ActorHostConfig } from '#actor-runtime/host-ports';
+import type { Outbox } from '#actor-runtime/outbox';
 import { runtimeMetrics } from '#actor-runtime/runtime-metrics';
 import { memoryJournal } from '#storage/memory/meters';
 import type { Journal } from '#storage/ports/journal';
@@ -36,12 +37,14 @@ export function newScene({
   kind = new TallyKind(),
   journal = memoryJournal() as Journal,
   config = {} as Pick<ActorHostConfig, 'earlyRowsBytesMax'>,
+  outbox = undefined as Pick<Outbox, 'has' | 'whenSent'> | undefined,
 } = {}) {
   const clock = new ManualClock();
   const registry = createMetrics();
   const metrics = runtimeMetrics(registry, 'engine', 'instance');
   const log = new CommitLog(journal, clock);
-  const ports = { clock, log, gate: ONE_SHARD, metrics, onBug: () => undefined };
+  const sending = { outbox: outbox as Outbox | undefined };
+  const ports = { clock, log, gate: ONE_SHARD, metrics, onBug: () => undefined, ...sending };
   const checkpointer = new Checkpointer(kind, ports, undefined, config);
   const actorOf = (id: string, shard = 0) => {
     const activation = new Activation<Tally, TallyCall, TallyAnswer>(id, shard, 0);

@@ -5,9 +5,9 @@ import type { Caller } from '#test/support/calls/caller';
 export type StreamEvent = {
   /** Undefined for a block without an event. */
   readonly event: string | undefined;
-  /** Id as a number; the id of an account's event is text. */
   readonly id: number | undefined;
-  readonly idText: string | undefined;
+  /** Id of an account's event, which is no number. */
+  readonly idText?: string | undefined;
   readonly retryMs: number | undefined;
   /** Parsed data, untyped. */
   readonly data: ReturnType<typeof JSON.parse>;
@@ -25,7 +25,7 @@ export function eventsIn(text: string): StreamEvent[] {
     return {
       event: fields.get('event'),
       id: id === undefined ? undefined : Number(id),
-      idText: id,
+      ...(Number.isNaN(Number(id ?? 0)) && { idText: id }),
       retryMs: retry === undefined ? undefined : Number(retry),
       data: data === undefined ? undefined : JSON.parse(data),
     };

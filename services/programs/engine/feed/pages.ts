@@ -248,8 +248,11 @@ function cursorFrom(text: string, accountId: string): FeedCursor {
 }
 
 function numbersIn(text: string): readonly unknown[] {
+  const bytes = Buffer.from(text, 'base64url');
+  // The decoder ignores characters that it does not expect.
+  if (bytes.toString('base64url') !== text) return [];
   try {
-    const list: unknown = JSON.parse(Buffer.from(text, 'base64url').toString());
+    const list: unknown = JSON.parse(bytes.toString());
     return Array.isArray(list) ? list : [];
   } catch {
     return [];
