@@ -2,6 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Compared } from '#ctl/copy/buckets';
 import type { Clock } from '#stdlib/clock';
+import { FEED_AGE_MS, FEED_CHUNK_ROWS } from '#storage/ports/feeds';
 import { SHARDS } from '#test/ctl/cluster-fixture';
 import {
   copy,
@@ -18,8 +19,8 @@ import { everythingStored } from '#test/ctl/copy/everything-stored';
 import { ctlOn, limiting, serving } from '#test/ctl/ctl-on-cluster';
 import { IDS } from '#test/ctl/export/export-fixture';
 import { answerText, QUESTIONS } from '#test/ctl/reader-questions';
-import { callOf } from '#test/engine/instance/instance-fixture';
-import { feedCheckpoint } from '#test/storage/contracts/feed-records';
+import { ACCOUNT_ID, callOf } from '#test/engine/instance/instance-fixture';
+import { FEED_START_MS, feedCheckpoint } from '#test/storage/contracts/feed-records';
 import { refusalOf } from '#test/support/settled';
 
 let dead: DeadInstallation;
@@ -117,6 +118,20 @@ whole('can be copied back, without any difference', async () => {
     await everythingStored(seenBy('b', there), 1),
   );
 });
+
+whole('accepts that the target drops rows of a feed that are older than seven days', async () => {
+  await using target = await emptyInstallation();
+  const there = seenBy('cassandra:b', target);
+  const feeds = { ...there.feeds, readChunks: async () => [] };
+  const dropping = { ...there, feeds };
+  const young = await copy(source(), dropping);
+  assert.equal([young.code, young.err], [3, FEED_DIFFERS]);
+  const lastRowMs = FEED_START_MS + 4 * FEED_CHUNK_ROWS * 1_000;
+  const clock = { ...hasty(), wallMs: () => lastRowMs + FEED_AGE_MS };
+  assert.is((await copy(source(), dropping, { clock })).code, 0);
+});
+
+const FEED_DIFFERS = `ctl: account ${ACCOUNT_ID} differs at the target: feed`;
 
 whole('drops late writes to the feeds of deleted accounts', async () => {
   await using target = await emptyInstallation();

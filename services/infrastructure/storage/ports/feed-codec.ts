@@ -104,7 +104,7 @@ function assertHead({ version, next, floor, hours, newest }: FeedHead): void {
   if (newest.length >= FEED_CHUNK_ROWS) {
     throw invalid(`${newest.length} rows are in no chunk, above ${FEED_CHUNK_ROWS - 1}`);
   }
-  if (newest.length > next || (next - newest.length) % FEED_CHUNK_ROWS !== 0) {
+  if ((next - newest.length) % FEED_CHUNK_ROWS !== 0) {
     throw invalid(`${newest.length} rows up to position ${next} do not follow a whole chunk`);
   }
   assertHours(hours, floor, next);
