@@ -23,7 +23,7 @@ const INSTANCES = 3;
 export function feedRow(position: number): FeedRow {
   const instanceId = `inst_000000000000000${position % INSTANCES}`;
   const version = Math.floor(position / INSTANCES) + 1;
-  const transitions = [[position % 5, version, -0.125, 1 / 3]];
+  const transitions = [[position % 5, version, version, version - 1]];
   return [instanceId, version, FEED_START_MS + ROW_MS * position, transitions];
 }
 

@@ -1,6 +1,7 @@
 import { type ClusterCommand, EXIT, NotFoundError } from '#ctl/command';
 import { ACCOUNT } from '#ctl/command-line';
 import { counted, table } from '#ctl/printed-text';
+import type { Flags } from '#identity/transitions';
 import { CorruptState } from '#storage/ports/bytes';
 import { chunkOf, HOUR_MS } from '#storage/ports/feed-codec';
 import {
@@ -32,21 +33,24 @@ export const VERIFY_FEED: ClusterCommand = {
   words: ['feed', 'verify'],
   summary: 'check the stored feed of an account',
   description:
-    'Reads the stored feed of an account: its head and all chunks of rows. Checks that no row is missing or damaged, and that the versions of each instance ascend. Otherwise exits with 3.',
+    'Reads the stored feed of an account: its head and all chunks of rows. Checks that no row is missing or damaged, and that each change of an instance continues the change before it. Otherwise exits with 3.',
   args: [ACCOUNT],
   options: {},
   async run({ feeds, clock }, [id = '']) {
     const { head, check } = await checkedFeed(feeds, id, () => clock.wallMs());
-    const { rows, expired } = check;
+    const { rows, repeated, expired } = check;
     const findings = check.findings.slice(0, FINDINGS_MAX);
     const { version, floor, next } = head;
-    const data = { account: id, version, floor, next, rows, expired_chunks: expired, findings };
-    const headings = ['ACCOUNT', 'VERSION', 'FLOOR', 'NEXT', 'ROWS'];
-    const lines = [table(headings, [[id, version, floor, next, rows]]), ''];
+    const counts = { rows, repeated_rows: repeated, expired_chunks: expired };
+    const data = { account: id, version, floor, next, ...counts, findings };
+    const headings = ['ACCOUNT', 'VERSION', 'FLOOR', 'NEXT', 'ROWS', 'REPEATED'];
+    const lines = [table(headings, [[id, version, floor, next, rows, repeated]]), ''];
     if (expired > 0) lines.push(`${counted(expired, 'chunk')} expired after seven days.`);
     lines.push(...findings);
     if (findings.length > 0) return { data, text: lines.join('\n'), exitCode: EXIT.differs };
-    lines.push('All other rows are readable, and the versions of each instance ascend.');
+    lines.push(
+      'All other rows are readable, and no change of an instance is missing between them.',
+    );
     return { data, text: lines.join('\n') };
   },
 };
@@ -98,24 +102,35 @@ async function checkRange(
     check.take({ first, last }, await feeds.readChunks(accountId, first, last));
   } catch (error) {
     if (!(error instanceof CorruptState)) throw error;
-    if (first === last) check.findings.push(error.message);
+    if (first === last) check.lack(error.message);
     for (let chunk = first; first < last && chunk <= last; chunk += 1) {
       await checkRange(feeds, accountId, { first: chunk, last: chunk }, check);
     }
   }
 }
 
+/** Newest change of an instance, and the number of gaps before it. */
+type LastChange = {
+  readonly version: number;
+  readonly flags: Flags | undefined;
+  readonly gaps: number;
+};
+
 /** Checks the rows of a feed, oldest first. */
 class FeedCheck {
   readonly findings: string[] = [];
   /** Number of read rows. */
   rows = 0;
+  /** Number of rows that a take-over repeated. */
+  repeated = 0;
   /** Number of missing chunks that may have expired. */
   expired = 0;
   readonly #head: FeedHead;
   readonly #nowMs: number;
-  /** Last version of each instance. */
-  readonly #versions = new Map<string, number>();
+  /** Last version of each instance, and its flags. */
+  readonly #last = new Map<string, LastChange>();
+  /** Number of places at which rows lack. */
+  #gaps = 0;
 
   constructor(head: FeedHead, nowMs: number) {
     this.#head = head;
@@ -128,9 +143,18 @@ class FeedCheck {
     for (let chunk = first; chunk <= last; chunk += 1) {
       const rows = stored.get(chunk);
       if (rows !== undefined) this.#takeRows(chunk * FEED_CHUNK_ROWS, rows);
-      else if (this.#mayHaveExpired(chunk)) this.expired += 1;
-      else this.findings.push(`chunk ${chunk} is missing`);
+      else if (!this.#mayHaveExpired(chunk)) this.lack(`chunk ${chunk} is missing`);
+      else {
+        this.expired += 1;
+        this.#gaps += 1;
+      }
     }
+  }
+
+  /** Reports rows that cannot be read. */
+  lack(finding: string): void {
+    this.findings.push(finding);
+    this.#gaps += 1;
   }
 
   /** Checks the rows of the head, after all chunks. */
@@ -141,13 +165,22 @@ class FeedCheck {
 
   #takeRows(first: number, rows: readonly FeedRow[]): void {
     this.rows += rows.length;
-    for (const [index, [instanceId, version]] of rows.entries()) {
-      const before = this.#versions.get(instanceId) ?? -1;
-      this.#versions.set(instanceId, version);
-      if (version > before) continue;
-      const what = `has version ${version} of ${instanceId}, after version ${before}`;
-      this.findings.push(`the row at position ${first + index} ${what}`);
+    for (const [index, row] of rows.entries()) this.#takeRow(first + index, row);
+  }
+
+  /** The flags of a change begin where the change before it ended, unless rows lack between them. */
+  #takeRow(position: number, [instanceId, version, , transitions]: FeedRow): void {
+    const last = this.#last.get(instanceId);
+    if (last !== undefined && version <= last.version) {
+      this.repeated += 1;
+      return;
     }
+    const before = transitions[0]?.[3];
+    if (last?.gaps === this.#gaps && before !== last.flags) {
+      const what = `version ${version} of ${instanceId} does not continue version ${last.version}`;
+      this.findings.push(`the row at position ${position}: ${what}`);
+    }
+    this.#last.set(instanceId, { version, flags: transitions.at(-1)?.[2], gaps: this.#gaps });
   }
 
   /** Whether all rows of a chunk are older than `FEED_AGE_MS`. The head has the hour of each row. */
