@@ -54,7 +54,7 @@ feed('reads every row from the floor on, in several reads', async () => {
   assert.is(code, 0);
   assert.equal(data, {
     ...{ account: ACCOUNT_ID, version: 5, floor, next: NEXT },
-    ...{ rows: NEXT - 3 * FEED_CHUNK_ROWS, expired_chunks: 0, findings: [] },
+    ...{ rows: NEXT - 3 * FEED_CHUNK_ROWS, expired_chunks: 0, repeated_rows: 0, findings: [] },
   });
 });
 
