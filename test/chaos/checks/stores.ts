@@ -1,7 +1,9 @@
 import { forEachConcurrently } from '#stdlib/for-each-concurrently';
-import type { InstanceStore } from '#storage/ports/instances';
+import type { FeedStore } from '#storage/ports/feeds';
+import type { InstanceHead, InstanceStore } from '#storage/ports/instances';
 import type { JournalStore } from '#storage/ports/journal';
 import type { ListingStore } from '#storage/ports/listings';
+import { checkFeeds } from '#test/chaos/checks/feeds';
 import { Findings } from '#test/chaos/checks/findings';
 import { checkInstance } from '#test/chaos/checks/instance';
 import { checkJournals } from '#test/chaos/checks/journals';
@@ -13,6 +15,8 @@ import { InstanceCalls } from '#test/chaos/load/instance-calls';
 export type CheckedStores = {
   readonly instances: InstanceStore;
   readonly listings: ListingStore;
+  /** Undefined for stores without feeds, such as those of an earlier release. */
+  readonly feeds?: FeedStore;
   /** Undefined for stores without journals. */
   readonly journals?: JournalStore;
 };
@@ -46,6 +50,7 @@ export async function checkStores(
   const ofInstance = callsByInstance(calls, listed, findings);
   const byMark = callsByMark(calls);
   const versions = new Map<string, number>();
+  const heads = new Map<string, InstanceHead>();
   const committed = new Map<string, number>();
   let deleted = 0;
   let observations = 0;
@@ -56,6 +61,7 @@ export async function checkStores(
     checkLine(stored, listed.get(id), own, findings);
     if (stored.head?.deletedAtMs !== undefined) deleted += 1;
     versions.set(id, stored.head?.version ?? 0);
+    if (stored.head !== undefined) heads.set(id, stored.head);
     observations += stored.history.length;
     const accountId = own[0]?.accountId ?? '';
     // A deleted instance has no rows; its tombstone has the row count.
@@ -63,6 +69,7 @@ export async function checkStores(
     committed.set(accountId, (committed.get(accountId) ?? 0) + cycles);
   });
   if (stores.journals !== undefined) await checkJournals(stores.journals, versions, findings);
+  if (stores.feeds !== undefined) await checkFeeds(accounts, heads, stores.feeds, findings);
   const counts = { instances: ofInstance.size, deleted, observations, committed };
   return { findings, ...counts, calls: countOf(calls) };
 }
