@@ -1,3 +1,4 @@
+import { strict as assert } from 'node:assert';
 import { ActorHost, type HostLoad, hostLoad, ONE_SHARD } from '#actor-runtime/actor-host';
 import { CommitLog } from '#actor-runtime/commit-log';
 import type { ActorHostConfig, ShardGate } from '#actor-runtime/host-ports';
@@ -18,9 +19,15 @@ import {
   type SummariesOf,
 } from '#engine/directory/summary';
 import { awaitedEvents, EventWaiters } from '#engine/events/pages';
-import { activeInstanceOf, InstanceKind, storedHeadOf } from '#engine/instance/kind';
+import {
+  activeInstanceOf,
+  type InstanceAnswer,
+  InstanceKind,
+  storedHeadOf,
+} from '#engine/instance/kind';
 import { engineMetrics } from '#engine/instance/process-call';
 import type { ChunkBounds } from '#engine/instance/rows';
+import { isPastCall, type PastCall, PastReads } from '#engine/past-reads';
 import {
   type ActiveInstance,
   type AdminTarget,
@@ -67,6 +74,9 @@ export function modelsUpTo(newest: string): Models {
 /** Feature of an engine that can run instances of a model. */
 const modelFeature = (version: string): string => `model ${version}`;
 
+/** Feature of an engine that reads the events of forked instances. */
+const FORKS_FEATURE = 'forks';
+
 /**
  * An engine in a cluster. Answers calls for the shards that the engine owns. Before joining and
  * while rejoining, refuses every call with `service_unavailable`.
@@ -83,7 +93,7 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
     this.#config = config;
     this.#ports = ports;
     const { models = MODELS } = ports.engine;
-    const features = models.versions.map(modelFeature);
+    const features = [...models.versions.map(modelFeature), FORKS_FEATURE];
     this.#node = new ClusterNode({ ...config.node, features }, ports.node, (context) =>
       this.#host(context),
     );
@@ -157,6 +167,7 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
       listings,
       models,
       chunkBounds,
+      mayFork: () => isEverywhere(FORKS_FEATURE),
       engines,
       summariesOf: summariesOfOwners({
         owners: engines,
@@ -228,6 +239,8 @@ type EngineActorsPorts = ProcessPorts & {
   readonly models?: Models | undefined;
   /** Bounds for moving rows from a head to chunks. Undefined: `CHUNK_BOUNDS`. */
   readonly chunkBounds?: ChunkBounds | undefined;
+  /** Whether all engines can read forked instances. Undefined: always. */
+  readonly mayFork?: (() => boolean) | undefined;
   /** All engines, including this engine; undefined without a cluster. */
   readonly engines: EngineClient | undefined;
   /** Reads summaries from all engines; undefined if this engine owns all instances. */
@@ -246,6 +259,7 @@ class EngineActors implements EngineClient, AsyncDisposable {
   readonly #instances;
   readonly #directories;
   readonly #waiters: EventWaiters;
+  readonly #past: PastReads;
   readonly #ports: EngineActorsPorts;
   readonly #models: Models;
   readonly #headOf: HeadOf;
@@ -268,6 +282,7 @@ class EngineActors implements EngineClient, AsyncDisposable {
       store: ports.instances,
       chunkBounds: ports.chunkBounds,
       models,
+      mayFork: ports.mayFork,
       directory: remoteDirectory(ports.listings, engines, clock),
       metrics: engineMetrics(metrics, clock),
       waiters: this.#waiters,
@@ -276,6 +291,7 @@ class EngineActors implements EngineClient, AsyncDisposable {
       ...hostPorts('instance'),
       onLeft: (shard) => this.#waiters.left(shard),
     });
+    this.#past = new PastReads({ store: ports.instances, models, clock, metrics });
     const storedHead = storedHeadOf(ports.instances, models, onBug);
     this.#headOf = async (id) =>
       (await this.#instances.read(id, ({ head }) => head)) ?? (await storedHead(id));
@@ -315,6 +331,7 @@ class EngineActors implements EngineClient, AsyncDisposable {
       case 'readEvents':
         return this.#readEvents(call, command);
       default:
+        if (isPastCall(call)) return this.#readPast(call);
         return this.#instances.ask(call.instanceId, call);
     }
   }
@@ -331,6 +348,14 @@ class EngineActors implements EngineClient, AsyncDisposable {
     const { clock, gate } = this.#ports;
     const shardOf = (id: string) => gate.shardOf(id);
     return awaitedEvents(call, command, { clock, waiters: this.#waiters, shardOf, ask });
+  }
+
+  #readPast(call: PastCall): Promise<EngineAnswer> {
+    return this.#past.answer(call, async () => {
+      const { past }: InstanceAnswer = await this.#instances.ask(call.instanceId, call);
+      assert(past !== undefined, 'an instance answers a call about its past with a view');
+      return past;
+    });
   }
 
   async #list(call: EngineCall, page: Command<'list'>): Promise<EngineAnswer> {

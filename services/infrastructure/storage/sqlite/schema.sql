@@ -251,3 +251,15 @@ CREATE TRIGGER account_people_deleted AFTER DELETE ON account_people BEGIN UPDAT
 CREATE TRIGGER billing_inserted AFTER INSERT ON billing BEGIN INSERT INTO sums VALUES ('billing', 0, 1, new.checksum) ON CONFLICT DO UPDATE SET rows = rows + 1, total = (total + excluded.total) & 0xffffffffffff; END;
 CREATE TRIGGER billing_updated AFTER UPDATE ON billing BEGIN UPDATE sums SET total = (total + new.checksum - old.checksum) & 0xffffffffffff WHERE name = 'billing' AND part = 0; END;
 CREATE TRIGGER billing_deleted AFTER DELETE ON billing BEGIN UPDATE sums SET rows = rows - 1, total = (total - old.checksum) & 0xffffffffffff WHERE name = 'billing' AND part = 0; END;
+
+-- version 2
+
+-- Sparse past states of an instance, by position (decision 318).
+CREATE TABLE states (
+  instance_id TEXT NOT NULL,
+  generation INTEGER NOT NULL,
+  cycle INTEGER NOT NULL,
+  state BLOB NOT NULL,
+  checksum INTEGER NOT NULL,
+  PRIMARY KEY (instance_id, generation, cycle)
+) STRICT, WITHOUT ROWID;

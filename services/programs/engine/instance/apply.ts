@@ -2,6 +2,7 @@ import type { Applied } from '#actor-runtime/event-sourcing';
 import {
   batchAnswer,
   createdAnswer,
+  forkedAnswer,
   removedAnswer,
   renamedAnswer,
   resetAnswer,
@@ -25,6 +26,7 @@ import {
   type ModelPorts,
   modelOf,
   presentOf,
+  stateRowOf,
   type Timing,
   takenOver,
   timingOf,
@@ -41,8 +43,11 @@ import {
   type HistoryRow,
   type InstanceHead,
   NO_ROWS,
+  NO_ROWS_TRIMMED,
   trimmedOf,
+  unpackedState,
 } from '#storage/ports/instances';
+import { STATE_SPACING } from '#storage/ports/states';
 
 type Of<Kind extends InstanceChange['kind']> = Extract<InstanceChange, { kind: Kind }>;
 
@@ -90,6 +95,15 @@ function applyChange(
         answer: createdAnswer(instanceId, head),
       };
     }
+    case 'forked': {
+      const head = forked(change, modelVersion, atMs, version);
+      const { unstored = new UnstoredRows() } = state;
+      unstored.addState(stateRowOf(head, change.start.cycle, 'forked'));
+      return {
+        state: { ...state, head, textBytes: bytesOfHeadText(head), isModelShared: false, unstored },
+        answer: forkedAnswer(instanceId, head, change.start),
+      };
+    }
     case 'renamed':
       return rename(instanceId, state, change, atMs, version);
     case 'removed':
@@ -100,8 +114,10 @@ function applyChange(
       const { modelVersion: present } = headOf(state);
       const model = modelOf(ports.models, present, instanceId);
       const head = reset(headOf(state), change, model, atMs, version);
+      const { unstored = new UnstoredRows() } = state;
+      unstored.addState(stateRowOf(head, 0, change.mode));
       return {
-        state: { ...state, head, isModelShared: false },
+        state: { ...state, head, isModelShared: false, unstored },
         answer: resetAnswer(instanceId, head, change.mode, ports.models),
       };
     }
@@ -124,6 +140,21 @@ function withKeyedAnswer(
 function created(change: Of<'created'>, model: Model, atMs: number, version: number): InstanceHead {
   const { accountId, name, description, modeStrengths, energyLevel } = change;
   return {
+    ...firstHead(accountId, name, description, atMs, version),
+    modelVersion: model.version,
+    model: model.create({ modeStrengths, energyLevel }),
+  };
+}
+
+/** Head of a new instance without its model. */
+function firstHead(
+  accountId: string,
+  name: string,
+  description: string,
+  atMs: number,
+  version: number,
+): Omit<InstanceHead, 'modelVersion' | 'model'> {
+  return {
     version,
     accountId,
     name,
@@ -140,9 +171,31 @@ function created(change: Of<'created'>, model: Model, atMs: number, version: num
     driftStart: 0,
     newestHistory: NO_ROWS,
     newestDrift: NO_ROWS,
-    modelVersion: model.version,
-    model: model.create({ modeStrengths, energyLevel }),
     recentCalls: [],
+  };
+}
+
+/**
+ * Head of a forked instance. The floor makes the fork's start known to replays, although no row is
+ * trimmed.
+ */
+function forked(
+  { accountId, name, description, start }: Of<'forked'>,
+  modelVersion: string,
+  atMs: number,
+  version: number,
+): InstanceHead {
+  const { originMs, observedAtMs, cycle, state } = start;
+  const model = unpackedState(state);
+  const timestampMs = observedAtMs ?? originMs;
+  const floor = { ...NO_ROWS_TRIMMED, generation: 1, cycle, timestampMs, state };
+  return {
+    ...firstHead(accountId, name, description, atMs, version),
+    originMs,
+    observedAtMs,
+    floor,
+    modelVersion,
+    model,
   };
 }
 
@@ -239,6 +292,11 @@ function observe(
       driftCount += 1;
       unstored.addDrift(driftRow(timestampMs, driftCount, head.generation));
     }
+    const cause = causeOf(historyCount, head, modelVersion);
+    if (cause !== undefined) {
+      const past = { ...head, observedAtMs, historyCount, modelVersion, model };
+      unstored.addState(stateRowOf(past, report.snapshot.cycle, cause));
+    }
     if (isEveryStateWanted) states.push(reportJson(instanceId, report));
   }
   const counts = { observedAtMs, historyCount, driftCount };
@@ -264,6 +322,19 @@ function observe(
         )
       : singleAnswer(instanceId, report, version),
   };
+}
+
+/**
+ * Reason to store the state after an observation; undefined: none. `head` is the head before the
+ * call, so a replay never crosses a change of the model without a stored state.
+ */
+function causeOf(
+  ordinal: number,
+  head: InstanceHead,
+  modelVersion: string,
+): 'spaced' | 'model' | undefined {
+  if (head.modelVersion !== modelVersion && ordinal === head.historyCount + 1) return 'model';
+  return ordinal % STATE_SPACING === 0 ? 'spaced' : undefined;
 }
 
 /** Stores applied items' keys. The rows have no body: a replay answers with the present state. */

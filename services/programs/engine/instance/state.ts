@@ -12,8 +12,10 @@ import {
   type InstanceHead,
   type NewestRows,
   NO_ROWS,
+  packedState,
   type RowCounts,
 } from '#storage/ports/instances';
+import type { StateCause, StateRow } from '#storage/ports/states';
 
 /**
  * Memory per idle instance without text and model, in bytes. Measured by
@@ -65,6 +67,13 @@ export function instanceFrom(head: InstanceHead | undefined): InstanceState {
 export function headOf({ head }: Pick<InstanceState, 'head'>): InstanceHead {
   if (head === undefined) throw new Error('the instance has no head');
   return head;
+}
+
+/** The present state of a head at its `cycle`, as a row of past states. */
+export function stateRowOf(head: InstanceHead, cycle: number, cause: StateCause): StateRow {
+  const { generation, historyCount: ordinal, originMs, observedAtMs, modelVersion, model } = head;
+  const state = packedState(model);
+  return { generation, cycle, cause, ordinal, originMs, observedAtMs, modelVersion, state };
 }
 
 /** Whether the instance exists: created and not deleted. */
@@ -134,6 +143,8 @@ const HISTORY_ROW_BYTES = 150;
 const DRIFT_ROW_BYTES = 180;
 /** Memory per answer without text, in bytes. */
 const ANSWER_ROW_BYTES = 300;
+/** Memory per past state without its model state, in bytes. */
+const STATE_ROW_BYTES = 200;
 
 /** A floor not yet stored by a checkpoint, and the row counts trimmed before. */
 type Trim = { readonly from: RowCounts; readonly to: Floor };
@@ -143,8 +154,9 @@ export type RowsCopy = {
   readonly history: readonly HistoryRow[];
   readonly drift: readonly DriftRow[];
   readonly answers: readonly AnswerRow[];
+  readonly states: readonly StateRow[];
   readonly trim: Trim | undefined;
-  /** Approximate memory of history and drift rows, in bytes. */
+  /** Approximate memory of history rows, drift rows and states, in bytes. */
   readonly bytes: number;
 };
 
@@ -154,6 +166,8 @@ export class UnstoredRows {
   readonly #drift: DriftRow[] = [];
   /** Answers by key. Created on first use, because few instances have answers. */
   #answers: Map<string, AnswerRow> | undefined;
+  /** States to store. Created on first use, because most instances have none. */
+  #states: StateRow[] | undefined;
   #trim: Trim | undefined;
   #rowBytes = 0;
   #answerBytes = 0;
@@ -166,6 +180,11 @@ export class UnstoredRows {
   /** Drift events. */
   get drift(): readonly DriftRow[] {
     return this.#drift;
+  }
+
+  /** States at past positions. */
+  get states(): readonly StateRow[] {
+    return this.#states ?? [];
   }
 
   /** Whether the next checkpoint deletes stored rows. */
@@ -208,6 +227,13 @@ export class UnstoredRows {
     this.#rowBytes += DRIFT_ROW_BYTES + row.deviationJson.length + row.affectedModesJson.length;
   }
 
+  /** Adds a state at a past position. */
+  addState(row: StateRow): void {
+    this.#states ??= [];
+    this.#states.push(row);
+    this.#rowBytes += STATE_ROW_BYTES + row.state.length;
+  }
+
   /** Adds a keyed answer. */
   addAnswer(row: AnswerRow): void {
     this.#remove(this.answerTo(row.key));
@@ -245,15 +271,17 @@ export class UnstoredRows {
       history: this.#history.slice(),
       drift: this.#drift.slice(),
       answers: [...(this.#answers?.values() ?? [])],
+      states: this.states.slice(),
       trim: this.#trim,
       bytes: this.#rowBytes,
     };
   }
 
   /** Drops stored rows. Keeps rows that were added after the copy. */
-  drop({ history, drift, answers, trim, bytes }: RowsCopy): void {
+  drop({ history, drift, answers, states, trim, bytes }: RowsCopy): void {
     this.#history.splice(0, history.length);
     this.#drift.splice(0, drift.length);
+    this.#states?.splice(0, states.length);
     this.dropAnswers(answers);
     this.#rowBytes -= bytes;
     if (trim !== undefined) this.#trimmed(trim.to);
@@ -267,7 +295,7 @@ export class UnstoredRows {
 
   /** Whether no unstored rows remain. */
   get isEmpty(): boolean {
-    if (this.isTrimming) return false;
+    if (this.isTrimming || this.states.length > 0) return false;
     return this.#history.length + this.#drift.length + (this.#answers?.size ?? 0) === 0;
   }
 }
@@ -365,6 +393,7 @@ export function afterText(
 function bytesOfTexts({ change }: InstanceEvent): number {
   switch (change.kind) {
     case 'created':
+    case 'forked':
     case 'renamed':
       return bytesOfText(change.name ?? '') + bytesOfText(change.description ?? '');
     case 'observed':
