@@ -19,12 +19,7 @@ import {
   type SummariesOf,
 } from '#engine/directory/summary';
 import { awaitedEvents, EventWaiters } from '#engine/events/pages';
-import {
-  activeInstanceOf,
-  type InstanceAnswer,
-  InstanceKind,
-  storedHeadOf,
-} from '#engine/instance/kind';
+import { activeInstanceOf, InstanceKind, storedHeadOf } from '#engine/instance/kind';
 import { engineMetrics } from '#engine/instance/process-call';
 import type { ChunkBounds } from '#engine/instance/rows';
 import { isPastCall, type PastCall, PastReads } from '#engine/past-reads';
@@ -352,7 +347,7 @@ class EngineActors implements EngineClient, AsyncDisposable {
 
   #readPast(call: PastCall): Promise<EngineAnswer> {
     return this.#past.answer(call, async () => {
-      const { past }: InstanceAnswer = await this.#instances.ask(call.instanceId, call);
+      const { past } = await this.#instances.ask(call.instanceId, call);
       assert(past !== undefined, 'an instance answers a call about its past with a view');
       return past;
     });

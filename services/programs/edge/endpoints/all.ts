@@ -15,6 +15,7 @@ import {
   processObservation,
   simulateObservations,
 } from '#edge/endpoints/observations';
+import { forkInstance, getStates } from '#edge/endpoints/past';
 import {
   getContract,
   getDrift,
@@ -46,6 +47,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
   simulateObservations,
   streamEvents,
   processFleet,
+  getStates,
+  forkInstance,
   getAudit,
   createCheckout,
   openPortal,

@@ -104,7 +104,11 @@ export class InstanceKind
     return { state: instanceFrom(head), version: head?.version ?? 0, recentCalls };
   }
 
-  receive(state: InstanceState, call: EngineCall, turn: InstanceTurn) {
+  receive(
+    state: InstanceState,
+    call: EngineCall,
+    turn: InstanceTurn,
+  ): InstanceAnswer | Promise<InstanceAnswer> {
     if (call.command.kind !== 'create') this.#assertPresent(state, call, turn);
     if (call.idempotency === undefined) {
       // A repeated batch with item keys is handled after looking up its keys, in `processed`.
