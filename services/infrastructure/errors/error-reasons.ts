@@ -63,7 +63,7 @@ export const REASONS = {
   unknown_cycle: { code: 'not_found' },
   cycle_trimmed: { code: 'not_found', http: 410 },
   state_not_stored: { code: 'conflict' },
-  replay_mismatch: { code: 'internal' },
+  replay_mismatch: { code: 'conflict' },
   // fail-closed refusals and bounds, decisions 24, 159 and 160, architecture 3.7
   limiter_unavailable: { code: 'service_unavailable' },
   engine_unavailable: { code: 'service_unavailable' },

@@ -22,7 +22,7 @@ import { awaitedEvents, EventWaiters } from '#engine/events/pages';
 import { activeInstanceOf, InstanceKind, storedHeadOf } from '#engine/instance/kind';
 import { engineMetrics } from '#engine/instance/process-call';
 import type { ChunkBounds } from '#engine/instance/rows';
-import { isPastCall, type PastCall, PastReads } from '#engine/past-reads';
+import { type PastCommand, PastReads } from '#engine/past-reads';
 import {
   type ActiveInstance,
   type AdminTarget,
@@ -325,8 +325,10 @@ class EngineActors implements EngineClient, AsyncDisposable {
         return summariesAnswer(command.instanceIds, this.#headOf, this.#models);
       case 'readEvents':
         return this.#readEvents(call, command);
+      case 'readStates':
+      case 'readForkStart':
+        return this.#readPast(call, command);
       default:
-        if (isPastCall(call)) return this.#readPast(call);
         return this.#instances.ask(call.instanceId, call);
     }
   }
@@ -345,8 +347,8 @@ class EngineActors implements EngineClient, AsyncDisposable {
     return awaitedEvents(call, command, { clock, waiters: this.#waiters, shardOf, ask });
   }
 
-  #readPast(call: PastCall): Promise<EngineAnswer> {
-    return this.#past.answer(call, async () => {
+  #readPast(call: EngineCall, command: PastCommand): Promise<EngineAnswer> {
+    return this.#past.answer(call, command, async () => {
       const { past } = await this.#instances.ask(call.instanceId, call);
       assert(past !== undefined, 'an instance answers a call about its past with a view');
       return past;

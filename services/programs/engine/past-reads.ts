@@ -19,15 +19,11 @@ import type { Metrics } from '#telemetry/metrics';
 
 type Command<Kind extends EngineCommand['kind']> = Extract<EngineCommand, { kind: Kind }>;
 
-/** A call that reads past states. */
-export type PastCall = EngineCall & {
-  readonly command: Command<'readStates'> | Command<'readForkStart'>;
-};
+/** A command that reads past states. */
+export type PastCommand = Command<'readStates'> | Command<'readForkStart'>;
 
-/** Whether a call reads past states. */
-export function isPastCall(call: EngineCall): call is PastCall {
-  return call.command.kind === 'readStates' || call.command.kind === 'readForkStart';
-}
+/** Account and deadline of a call. */
+type PastCall = Pick<EngineCall, 'accountId' | 'deadlineAtMs'>;
 
 /** Reads of past states that run at the same time, in turns. */
 const RUNNING_MAX = 4;
@@ -69,8 +65,11 @@ export class PastReads {
    * Answers a call. `view` asks the instance for its present view, in a turn. Throws the faults of
    * `PastStates`, `overloaded` and `deadline_exceeded`.
    */
-  async answer(call: PastCall, view: () => Promise<PastView>): Promise<EngineAnswer> {
-    const { accountId } = call;
+  async answer(
+    { accountId, deadlineAtMs }: PastCall,
+    command: PastCommand,
+    view: () => Promise<PastView>,
+  ): Promise<EngineAnswer> {
     const reads = this.#byAccount.get(accountId) ?? 0;
     if (reads >= ACCOUNT_READS_MAX || this.#running + this.#waiting.length >= READS_MAX) {
       throw faultFor('overloaded', 'too many reads of past states at once', { retryAfterS: 1 });
@@ -79,7 +78,7 @@ export class PastReads {
     try {
       if (this.#running >= RUNNING_MAX) await this.#place();
       else this.#running += 1;
-      return await this.#answered(call, view).finally(() => this.#leave());
+      return await this.#answered(command, deadlineAtMs, view).finally(() => this.#leave());
     } finally {
       this.#forget(accountId);
     }
@@ -103,19 +102,23 @@ export class PastReads {
   }
 
   /** Reads again if the instance was trimmed or deleted meanwhile: its rows are then missing. */
-  async #answered(call: PastCall, view: () => Promise<PastView>): Promise<EngineAnswer> {
+  async #answered(
+    command: PastCommand,
+    deadlineAtMs: number,
+    view: () => Promise<PastView>,
+  ): Promise<EngineAnswer> {
     const first = await view();
     try {
-      return await this.#read(call, first);
+      return await this.#read(command, deadlineAtMs, first);
     } catch (error) {
       if (!(error instanceof CorruptState)) throw error;
       const second = await view();
       if (second.head.version === first.head.version) throw error;
-      return await this.#read(call, second);
+      return await this.#read(command, deadlineAtMs, second);
     }
   }
 
-  async #read({ command, deadlineAtMs }: PastCall, view: PastView): Promise<EngineAnswer> {
+  async #read(command: PastCommand, deadlineAtMs: number, view: PastView): Promise<EngineAnswer> {
     const { store, models, clock } = this.#ports;
     const pause = pauses(clock, deadlineAtMs);
     const past = new PastStates(view, { store, models, pause, onReplay: this.#onReplay });

@@ -1,5 +1,5 @@
-import { PastReads } from '#engine/past-reads';
-import type { EngineAnswer, EngineCommand } from '#grpc/engine-messages';
+import { type PastCommand, PastReads } from '#engine/past-reads';
+import type { EngineAnswer } from '#grpc/engine-messages';
 import { MODELS } from '#identity/model';
 import { createMetrics } from '#telemetry/metrics';
 import {
@@ -14,8 +14,6 @@ import {
 import type { SeededRandom } from '#test/simulation/seeded-random';
 import { refusalOf } from '#test/support/settled';
 
-export type PastCommand = Extract<EngineCommand, { kind: 'readStates' | 'readForkStart' }>;
-
 /** Reads of past states on a scene. */
 export function pastReadsOf(scene: InstanceScene, instanceId = INSTANCE_ID) {
   const { store, host } = scene;
@@ -23,8 +21,8 @@ export function pastReadsOf(scene: InstanceScene, instanceId = INSTANCE_ID) {
   // Sleeps do not advance the manual clock, so slices never end on it.
   const reads = new PastReads({ store, models: MODELS, clock: scene.clock, metrics });
   const ask = (command: PastCommand): Promise<EngineAnswer> => {
-    const call = { ...callOf(command, { instanceId }), command };
-    return reads.answer(call, async () => {
+    const call = callOf(command, { instanceId });
+    return reads.answer(call, command, async () => {
       const { past } = await host.ask(instanceId, call);
       if (past === undefined) throw new Error('the instance sent no view');
       return past;

@@ -26,7 +26,6 @@ import {
   type ModelPorts,
   modelOf,
   presentOf,
-  stateRowOf,
   type Timing,
   takenOver,
   timingOf,
@@ -44,10 +43,11 @@ import {
   type InstanceHead,
   NO_ROWS,
   NO_ROWS_TRIMMED,
+  packedState,
   trimmedOf,
   unpackedState,
 } from '#storage/ports/instances';
-import { STATE_SPACING } from '#storage/ports/states';
+import { STATE_SPACING, type StateCause, type StateRow } from '#storage/ports/states';
 
 type Of<Kind extends InstanceChange['kind']> = Extract<InstanceChange, { kind: Kind }>;
 
@@ -335,6 +335,13 @@ function causeOf(
 ): 'spaced' | 'model' | undefined {
   if (head.modelVersion !== modelVersion && ordinal === head.historyCount + 1) return 'model';
   return ordinal % STATE_SPACING === 0 ? 'spaced' : undefined;
+}
+
+/** The present state of a head at its `cycle`, as a row of past states. */
+export function stateRowOf(head: InstanceHead, cycle: number, cause: StateCause): StateRow {
+  const { generation, historyCount: ordinal, originMs, observedAtMs, modelVersion, model } = head;
+  const state = packedState(model);
+  return { generation, cycle, cause, ordinal, originMs, observedAtMs, modelVersion, state };
 }
 
 /** Stores applied items' keys. The rows have no body: a replay answers with the present state. */

@@ -1,6 +1,7 @@
 import { reportOf } from '#engine/instance/answers';
+import { stateRowOf } from '#engine/instance/apply';
 import { type EventRows, eventRowsOf } from '#engine/instance/sourcing';
-import { headOf, type InstanceState, modelOf, stateRowOf } from '#engine/instance/state';
+import { headOf, type InstanceState, modelOf } from '#engine/instance/state';
 import { type Fault, faultFor } from '#errors/fault';
 import type { Model, Models } from '#identity/model';
 import type { State } from '#identity/state';

@@ -12,10 +12,9 @@ import {
   type InstanceHead,
   type NewestRows,
   NO_ROWS,
-  packedState,
   type RowCounts,
 } from '#storage/ports/instances';
-import type { StateCause, StateRow } from '#storage/ports/states';
+import type { StateRow } from '#storage/ports/states';
 
 /**
  * Memory per idle instance without text and model, in bytes. Measured by
@@ -67,13 +66,6 @@ export function instanceFrom(head: InstanceHead | undefined): InstanceState {
 export function headOf({ head }: Pick<InstanceState, 'head'>): InstanceHead {
   if (head === undefined) throw new Error('the instance has no head');
   return head;
-}
-
-/** The present state of a head at its `cycle`, as a row of past states. */
-export function stateRowOf(head: InstanceHead, cycle: number, cause: StateCause): StateRow {
-  const { generation, historyCount: ordinal, originMs, observedAtMs, modelVersion, model } = head;
-  const state = packedState(model);
-  return { generation, cycle, cause, ordinal, originMs, observedAtMs, modelVersion, state };
 }
 
 /** Whether the instance exists: created and not deleted. */
