@@ -7,10 +7,10 @@ import { ByteWriter, CorruptState, readerOf } from '#storage/ports/bytes';
  * - `initial`, `default`: start of a generation, by a reset of this mode;
  * - `forked`: start of an instance that was forked from another instance.
  */
-export type StateCause = (typeof CAUSES)[number];
+export type StateCause = (typeof STATE_CAUSES)[number];
 
 /** Causes in the order of their stored numbers. Causes may be appended, but never moved. */
-const CAUSES = ['spaced', 'model', 'initial', 'default', 'forked'] as const;
+export const STATE_CAUSES = ['spaced', 'model', 'initial', 'default', 'forked'] as const;
 
 /** Observations between two stored states. With 900 bytes each, 3.5 bytes per observation. */
 export const STATE_SPACING = 256;
@@ -42,10 +42,29 @@ export type StateRange = {
 };
 
 /** Position after all stored states. */
-export const LAST_POSITION: StatePosition = {
+const LAST_POSITION: StatePosition = {
   generation: Number.MAX_SAFE_INTEGER,
   cycle: Number.MAX_SAFE_INTEGER,
 };
+
+/** Number of states per page for tools: 230 KiB. */
+const PAGE_STATES = 256;
+
+/** All stored states of an instance in pages, oldest first. Rejects as the store does. */
+export async function* statePages(
+  store: { readStates(instanceId: string, range: StateRange): Promise<StateRow[]> },
+  instanceId: string,
+): AsyncGenerator<readonly StateRow[]> {
+  let from: StatePosition = { generation: 1, cycle: 0 };
+  for (;;) {
+    const range = { from, to: LAST_POSITION, limit: PAGE_STATES, isNewestFirst: false };
+    const page = await store.readStates(instanceId, range);
+    const last = page.at(-1);
+    if (last === undefined) return;
+    yield page;
+    from = { generation: last.generation, cycle: last.cycle + 1 };
+  }
+}
 
 /** Maximum number of states that one call finds. Source: interface 4.2, `points`. */
 export const STATES_FOUND_MAX = 200;
@@ -82,7 +101,7 @@ export function encodeState(row: StateRow): Buffer {
   writer
     .begin(FORMAT)
     .byte(observedAtMs === undefined ? 0 : HAS_OBSERVED_AT)
-    .byte(CAUSES.indexOf(row.cause))
+    .byte(STATE_CAUSES.indexOf(row.cause))
     .number(row.ordinal)
     .number(row.originMs);
   if (observedAtMs !== undefined) writer.number(observedAtMs);
@@ -95,7 +114,7 @@ export function decodeState(instanceId: string, at: StatePosition, bytes: unknow
   const what = `the state at cycle ${cycle} of generation ${generation} of ${instanceId}`;
   const reader = readerOf(bytes, FORMAT, what);
   const has = reader.flags(HAS_OBSERVED_AT);
-  const cause = CAUSES[reader.byte()];
+  const cause = STATE_CAUSES[reader.byte()];
   if (cause === undefined) throw new CorruptState(`${what} has an unknown cause`);
   const row: StateRow = {
     generation,

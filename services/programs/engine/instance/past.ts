@@ -43,9 +43,11 @@ export function pastView(instanceId: string, state: InstanceState, models: Model
   return { instanceId, head, cycle, history: history.slice(), states: states.slice() };
 }
 
+type PastStore = Pick<InstanceStore, 'readHistory' | 'readDrift' | 'readStates' | 'findStates'>;
+
 /** Dependencies of reads of the past. */
 export type PastPorts = {
-  readonly store: InstanceStore;
+  readonly store: PastStore;
   readonly models: Models;
   /** Called between two model steps. Lets other turns run, and throws after the deadline. */
   readonly pause: () => Promise<void> | undefined;

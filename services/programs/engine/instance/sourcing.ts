@@ -425,7 +425,7 @@ type StoredRows<Row> = (wanted: { newest: number; count: number }) => Promise<Ro
 export function eventRowsOf(
   instanceId: string,
   state: RowsHolder,
-  store: InstanceStore,
+  store: Pick<InstanceStore, 'readHistory' | 'readDrift'>,
 ): EventRows {
   const head = headOf(state);
   const { history = [], drift = [] } = state.unstored ?? {};
