@@ -13,6 +13,7 @@ export const ANSWER_NAMES: Readonly<Record<string, string>> = {
   processBatch: 'BatchResult',
   simulateObservations: 'States',
   processFleet: 'ProcessedFleet',
+  forkInstance: 'ForkedInstance',
   createCheckout: 'BillingPage',
   openPortal: 'BillingPage',
 };
@@ -29,6 +30,7 @@ export const QUERY_NAMES: Readonly<Record<string, string>> = {
   getContract: 'ContractQuery',
   getHistory: 'HistoryQuery',
   getDrift: 'DriftQuery',
+  getStates: 'StatesQuery',
   listPersonas: 'PersonasQuery',
   streamEvents: 'EventsQuery',
   listEvents: 'AccountEventsQuery',

@@ -17,6 +17,7 @@ import {
   processObservation,
   simulateObservations,
 } from '#edge/endpoints/observations';
+import { forkInstance } from '#edge/endpoints/past';
 import { getHistory } from '#edge/endpoints/reads';
 import { FEED_AGE_MS } from '#storage/ports/feeds';
 
@@ -145,6 +146,9 @@ export class ExampleDay {
 
   /** Renames, resets and deletes an instance; includes conflicting requests. */
   async #change(id: string, staleEtag: string): Promise<void> {
+    await this.#show(forkInstance, 201, 'a new instance in the state after cycle 12', { id });
+    const later = { id, body: { name: 'Ada', cycle: 1_000 } };
+    await this.#show(forkInstance, 404, 'a cycle that does not exist', later);
     const stale = { id, headers: { 'if-match': staleEtag } };
     for (const endpoint of [updateInstance, resetInstance, deleteInstance]) {
       await this.#show(endpoint, 409, 'the instance has changed since this ETag', stale);

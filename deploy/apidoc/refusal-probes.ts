@@ -2,13 +2,23 @@ import assert from 'node:assert/strict';
 import type { ExampleReply, ExampleRequest, ExampleService } from '#deploy/apidoc/example-service';
 import { type ExampleAnswer, exampleBodiesOf } from '#edge/document/openapi';
 import type { Endpoint } from '#edge/endpoints/endpoint';
-import { Fault } from '#errors/fault';
+import type { AnyReason } from '#errors/error-reasons';
+import { Fault, faultFor } from '#errors/fault';
 
 /** `Authorization` headers of callers. The service refuses all but `full`. */
 export type ProbeKeys = Readonly<Record<'full' | 'readOnly' | 'suspended' | 'rateLimited', string>>;
 
 /** Sends the usual request with some parts replaced. */
 type Ask = (parts: Partial<ExampleRequest>) => Promise<ExampleReply>;
+
+/** Refusals about past states that need an instance of an older release, or a trimmed instance. */
+const PAST_REFUSALS = [
+  [
+    'state_not_stored',
+    'the state at cycle 3 of generation 1 was not stored; the next available cycle is 37',
+  ],
+  ['cycle_trimmed', 'cycle 3 of generation 1 is no longer stored; the first available cycle is 37'],
+] as const satisfies readonly (readonly [AnyReason, string])[];
 
 type Probe = {
   readonly status: number;
@@ -63,8 +73,17 @@ export class Probes {
       const bug = this.#noEngine.ask({ ...request, headers });
       yield { status: 500, summary: 'a server error', reply: bug };
     }
+    if (endpoint.refusals.includes('cycle_trimmed')) yield* this.#ofPast(request, headers);
     const unsure = this.#noLimiter.ask({ ...request, headers });
     yield { status: 503, summary: 'the limiter does not answer', reply: unsure };
+  }
+
+  *#ofPast(request: ExampleRequest, headers: Record<string, string>): Generator<Probe> {
+    for (const [reason, message] of PAST_REFUSALS) {
+      const fault = faultFor(reason, message, { firstCycle: 37 });
+      const reply = this.#service.broken({ engine: failing(fault) }).ask({ ...request, headers });
+      yield { status: fault.httpStatus, summary: 'a cycle without a state', reply };
+    }
   }
 
   /** Refusals because of the request's content. */

@@ -1,6 +1,7 @@
 import { newestRows } from '#storage/ports/chunks';
 import { type InstanceCheckpoint, type InstanceStore, trimmedOf } from '#storage/ports/instances';
 import { OBSERVATIONS } from '#storage/ports/rows';
+import { type StateRange, statesIn } from '#storage/ports/states';
 import { ActorTables } from '#test/simulation/simulated/actor-tables';
 
 /** Number of rows to read: more than any test instance has. */
@@ -68,6 +69,14 @@ export class TableStore implements InstanceStore {
     return this.#tables.drift(id, newest, count);
   }
 
+  async readStates(id: string, range: StateRange) {
+    return statesIn(this.#tables.states(id), range);
+  }
+
+  async findStates() {
+    return [];
+  }
+
   async findAnswer() {
     return undefined;
   }
@@ -77,7 +86,7 @@ export class TableStore implements InstanceStore {
   }
 
   /** The writes in the order of the real adapter. Each write is atomic. */
-  #writesOf({ instanceId: id, head, history, drift, trimmedFrom }: InstanceCheckpoint) {
+  #writesOf({ instanceId: id, head, history, drift, states, trimmedFrom }: InstanceCheckpoint) {
     const tables = this.#tables;
     const { version } = head;
     const none = { history: [], drift: [], answers: [] };
@@ -90,6 +99,7 @@ export class TableStore implements InstanceStore {
       ...(trimmedFrom === undefined ? [] : trims),
       ...history.map((chunk) => () => tables.putRows(id, version, { ...none, history: [chunk] })),
       ...drift.map((chunk) => () => tables.putRows(id, version, { ...none, drift: [chunk] })),
+      ...(states ?? []).map((row) => () => tables.putRows(id, version, { ...none, states: [row] })),
       () => tables.putHead(id, head),
     ];
   }

@@ -91,6 +91,7 @@ export const ON_EVERY_STORE: readonly FileName[] = [
   'attacks/races',
   'instances/create-instance',
   'instances/delete-instance',
+  'instances/fork-instance',
   'instances/generations',
   'instances/get-instance',
   'instances/instance-limit',
@@ -109,6 +110,7 @@ export const ON_EVERY_STORE: readonly FileName[] = [
   'reads/conditional-requests',
   'reads/get-drift',
   'reads/get-history',
+  'reads/get-states',
   'reads/stream-events',
   'reads/submit-test',
 ].map((name) => `test/api/${name}.test.ts`);

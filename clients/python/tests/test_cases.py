@@ -39,6 +39,7 @@ POSITIONAL = {
     "instance.process_batch": ["observations"],
     "instance.simulate": ["observations"],
     "instance.reset": ["mode"],
+    "instance.fork": ["name"],
     "personas.get": ["id"],
     "tests.submit": ["answers"],
     "billing.checkout": ["plan"],

@@ -119,6 +119,21 @@ def test_history_and_drift_of_an_instance_are_readable(instance: Any) -> None:
     assert instance.contract().data.allowed_actions
 
 
+def test_past_states_and_a_fork_equal_the_answers_of_that_time(client: Any, instance: Any) -> None:
+    answers = [instance.process(observation(n)).data for n in range(3)]
+    past = instance.states(cycles=[2, 1]).data.states
+    assert [state.contract for state in past] == [answers[1].contract, answers[0].contract]
+    assert past[0].drift == answers[1].drift
+    assert [state.cycle for state in instance.states(points=1).data.states] == [3]
+    forked = client.instance(instance.fork("another future", cycle=2).data.id)
+    again = forked.process(observation(2)).data
+    assert again.contract == answers[2].contract
+    error = raised(lambda: forked.states(cycles=[0]))
+    assert isinstance(error, errors.NotFoundError)
+    assert (error.status, error.reason) == (410, "cycle_trimmed")
+    assert error.details is not None and error.details["first_cycle"] == 2
+
+
 def test_events_follow_an_instance(client: Any, instance: Any) -> None:
     instance.process_batch([observation(n) for n in range(3)])
     events = instance.events(after=0)

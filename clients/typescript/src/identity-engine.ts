@@ -108,7 +108,7 @@ export type { AccountResource } from './resources/account.ts';
 export type { Audit } from './resources/audit.ts';
 export type { Billing } from './resources/billing.ts';
 export type { FleetOptions } from './resources/fleet.ts';
-export type { BatchOptions, InstanceHandle } from './resources/instance-handle.ts';
+export type { BatchOptions, InstanceHandle, PastQuery } from './resources/instance-handle.ts';
 export type { Instances } from './resources/instances.ts';
 export type { Personas } from './resources/personas.ts';
 export type { SubmitOptions, Tests } from './resources/tests.ts';

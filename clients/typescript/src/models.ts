@@ -211,6 +211,10 @@ export type ErrorReason =
   | 'already_exists'
   | 'deleted'
   | 'min_cycle_interval'
+  | 'unknown_cycle'
+  | 'cycle_trimmed'
+  | 'state_not_stored'
+  | 'replay_mismatch'
   | 'limiter_unavailable'
   | 'engine_unavailable'
   | 'audit_unavailable'
@@ -746,6 +750,8 @@ export interface ErrorDetails {
   /** Always "rate_limit_exceeded". */
   alias?: string;
   mode?: ModeKey;
+  /** At least 0. */
+  first_cycle?: number;
   /** Pattern `^[A-Za-z0-9._-]{8,64}$`. */
   request_id?: string;
   [k: string]: unknown;
@@ -831,6 +837,37 @@ export interface FleetSummary {
   unknown: number;
   /** At least 0. */
   not_attempted: number;
+  [k: string]: unknown;
+}
+export interface ForkInstance {
+  /** 1 to 100 characters. */
+  name: string;
+  /** 0 to 2000 characters. */
+  description?: string;
+  /** At least 0. */
+  cycle: number;
+  /** At least 1. */
+  generation?: number;
+}
+export interface ForkOrigin {
+  /** Pattern `^inst_[0-9a-f]{16}$`. */
+  instance_id: string;
+  /** At least 1. */
+  generation: number;
+  /** At least 0. */
+  cycle: number;
+  [k: string]: unknown;
+}
+export interface ForkedInstance {
+  /** Pattern `^inst_[0-9a-f]{16}$`. */
+  id: string;
+  name: string;
+  description: string;
+  /** RFC 3339. */
+  created_at: string;
+  /** RFC 3339. */
+  updated_at: string;
+  forked_from: ForkOrigin;
   [k: string]: unknown;
 }
 /** Requested cycles that are no longer stored. */
@@ -955,6 +992,25 @@ export interface Pagination {
   next_cursor: string | null;
   [k: string]: unknown;
 }
+export interface PastState {
+  /** At least 0. */
+  cycle: number;
+  /** Time of the last observation. `null` at cycle 0. */
+  timestamp: string | null;
+  model_version: string;
+  snapshot: Snapshot;
+  contract: Contract;
+  drift: Drift;
+  [k: string]: unknown;
+}
+export interface PastStates {
+  /** Pattern `^inst_[0-9a-f]{16}$`. */
+  instance_id: string;
+  /** At least 1. */
+  generation: number;
+  states: PastState[];
+  [k: string]: unknown;
+}
 export interface Persona {
   id: PersonaId;
   name: string;
@@ -1060,6 +1116,18 @@ export interface States {
   /** At least 0. */
   processed_count: number;
   [k: string]: unknown;
+}
+export interface StatesQuery {
+  /**
+   * Cycles whose states are wanted: 1 to 10, separated by commas. Excludes `points`. Pattern `^\d{1,16}(?:,\d{1,16}){0,9}$`.
+   */
+  cycles?: string;
+  /** Maximum number of stored states. 1 to 200; default 100. */
+  points?: number;
+  /**
+   * Only records since the last reset, or all. For past states: number of the generation; default: the present generation. At least 1.
+   */
+  generation?: number;
 }
 export interface Submission {
   /** Always "1.0". */

@@ -8,6 +8,7 @@ import {
   ForbiddenError,
   IdentityEngine,
   type InstanceEvent,
+  type InstanceHandle,
   InvalidRequestError,
   isKnownAction,
   NotFoundError,
@@ -116,6 +117,27 @@ real('a guard follows the contracts of answers, even after a reset', async () =>
   assert.is((await instance.reset('initial')).data.cycle, 0);
   await guard.refresh();
   assert.equal(guard.contract, (await instance.contract()).data);
+});
+
+real('past states equal the answers of that time, and a fork begins in one', async () => {
+  const instance = await newInstance();
+  const observe = (of: InstanceHandle, second: number) =>
+    of.process({
+      mode_target: 'STRESS_RESPONSE',
+      signal_strength: 0.9,
+      timestamp: `2026-01-15T12:00:0${second}.000Z`,
+    });
+  const answers = [await observe(instance, 1), await observe(instance, 3)];
+  const { states } = (await instance.states({ cycles: [2, 1] })).data;
+  assert.equal(states[1]?.contract, answers[0]?.data.contract);
+  assert.equal(states[0]?.drift, answers[1]?.data.drift);
+  assert.equal((await instance.states({ points: 1 })).data.states[0]?.cycle, 2);
+  const { data } = await instance.fork({ name: 'another future', cycle: 1 });
+  const { snapshot } = (await observe(client.instance(data.id), 3)).data;
+  assert.equal({ ...snapshot, instance_id: instance.id }, answers[1]?.data.snapshot);
+  const error = await rejection(client.instance(data.id).states({ cycles: [0] }), NotFoundError);
+  assert.equal([error.status, error.reason], [410, 'cycle_trimmed']);
+  assert.is(error.details?.first_cycle, 1);
 });
 
 real('a stream yields cycles, and ends when the instance is deleted', async () => {

@@ -61,6 +61,11 @@ export const REASONS = {
   already_exists: { code: 'conflict' },
   deleted: { code: 'conflict' },
   min_cycle_interval: { code: 'throttled' },
+  // past states, decision 318
+  unknown_cycle: { code: 'not_found' },
+  cycle_trimmed: { code: 'not_found', http: 410 },
+  state_not_stored: { code: 'conflict' },
+  replay_mismatch: { code: 'conflict' },
   // fail-closed refusals and bounds, decisions 24, 159 and 160, architecture 3.7
   limiter_unavailable: { code: 'service_unavailable' },
   engine_unavailable: { code: 'service_unavailable' },

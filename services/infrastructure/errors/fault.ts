@@ -26,6 +26,8 @@ export type FaultOptions = {
   field?: string | undefined;
   /** Mode with too few answers (model 6). */
   mode?: string | undefined;
+  /** First cycle whose state is available, with a refusal about a past state (interface 4.2). */
+  firstCycle?: number | undefined;
   /** Recommended wait before a retry, in whole seconds. */
   retryAfterS?: number | undefined;
   /** Whether the refused call may have taken effect nevertheless. Source: architecture 4. */
@@ -43,6 +45,7 @@ export class Fault extends Error {
   readonly reason: AnyReason | undefined;
   readonly field: string | undefined;
   readonly mode: string | undefined;
+  readonly firstCycle: number | undefined;
   readonly retryAfterS: number | undefined;
   readonly isOutcomeUnknown: boolean;
   readonly owner: ShardOwner | undefined;
@@ -53,6 +56,7 @@ export class Fault extends Error {
     this.reason = options.reason;
     this.field = options.field;
     this.mode = options.mode;
+    this.firstCycle = options.firstCycle;
     this.retryAfterS = options.retryAfterS;
     this.isOutcomeUnknown = options.isOutcomeUnknown ?? false;
     this.owner = options.owner;

@@ -10,8 +10,11 @@ import {
   type EngineCall,
   type EngineCommand,
   type EventCursor,
+  EXACT_CYCLES_MAX,
+  type ForkStart,
   type IdempotencyKey,
   type ObservationInput,
+  POINTS_MAX,
   type RecordPage,
   SUMMARIES_MAX,
   type TrimCommand,
@@ -33,15 +36,17 @@ import {
   type ProcessKeyedItems,
   type EngineAnswer as WireAnswer,
   type CreateInstance as WireCreate,
+  type ForkInstance as WireFork,
   type ItemKey as WireItemKey,
   type ListInstances as WireList,
   type ListAfter as WireListAfter,
   type Observation as WireObservation,
   type ProcessObservations as WireProcess,
   type PutListingRow as WirePutRow,
+  type ReadStates as WireReadStates,
   type ReadRecords as WireRecords,
   type ReadRecordsAfter as WireRecordsAfter,
-  type ReadSummaries as WireSummaries,
+  type SearchInstances as WireSearch,
   type TrimRows as WireTrim,
 } from '#grpc/gen/identity_engine/v1/engine';
 import {
@@ -153,6 +158,7 @@ const STATE_BYTES_MAX = 8_192;
 function commandToWire(command: EngineCommand): WireCommand {
   switch (command.kind) {
     case 'create':
+      if (command.fork?.start !== undefined) return forkToWire(command, command.fork.start);
       return {
         $case: 'create',
         value: {
@@ -193,6 +199,14 @@ function commandToWire(command: EngineCommand): WireCommand {
       return { $case: 'readDrift', value: recordsToWire(command, command.isPaged) };
     case 'readEvents':
       return { $case: 'readEvents', value: { after: command.after, waitMs: command.waitMs } };
+    case 'readStates': {
+      const { generation, cycles, points } = command;
+      return { $case: 'readStates', value: { generation, cycles: [...cycles], points } };
+    }
+    case 'readForkStart': {
+      const { generation, cycle } = command;
+      return { $case: 'readForkStart', value: { generation, cycle } };
+    }
     case 'list':
       return listToWire(command);
     case 'putListingRow': {
@@ -261,16 +275,20 @@ function commandFromWire(wire: EngineRequest['command']): EngineCommand {
     case 'readDriftAfter': {
       return { kind: 'readDrift', ...recordsAfterFromWire(wire.value, 'drift'), isPaged: true };
     }
+    case 'fork':
+      return forkFromWire(wire.value);
+    case 'readStates':
+      return statesFromWire(wire.value);
+    case 'readForkStart': {
+      const { generation, cycle } = wire.value;
+      return { kind: 'readForkStart', generation, cycle: trustCount(cycle, 'cycle') };
+    }
     case 'listAfter':
       return listAfterFromWire(wire.value);
     case 'list':
       return listFromWire(wire.value);
-    case 'search': {
-      const { page, text } = wire.value;
-      if (page === undefined) throw brokenMessage('search');
-      trustText(text, 1, SEARCH_LENGTH_MAX, 'text of a search');
-      return { ...listFromWire(page), search: text };
-    }
+    case 'search':
+      return searchFromWire(wire.value);
     case 'putListingRow':
       return putRowFromWire(wire.value);
     case 'removeListingRow':
@@ -278,7 +296,7 @@ function commandFromWire(wire: EngineRequest['command']): EngineCommand {
     case 'reservePlace':
       return { kind: 'reservePlace', instancesMax: wire.value.instancesMax };
     case 'readSummaries':
-      return summariesFromWire(wire.value);
+      return summariesFromWire(wire.value.instanceIds);
     case 'recordTransitions':
       return { kind: 'recordTransitions', rows: rowsFromWire(wire.value) };
     case 'readFeed':
@@ -314,6 +332,52 @@ function createFromWire(wire: WireCreate): EngineCommand {
   return instancesMax === undefined ? create : { ...create, instancesMax };
 }
 
+/** Encodes a fork. An engine of release 1.0 would ignore the start and create a new identity. */
+function forkToWire(
+  { name, description, instancesMax }: Extract<EngineCommand, { kind: 'create' }>,
+  start: ForkStart,
+): WireCommand {
+  const wire = { ...start, state: Buffer.from(start.state, 'latin1') };
+  return { $case: 'fork', value: { name, description, instancesMax, start: wire } };
+}
+
+function forkFromWire({ name, description, instancesMax, start }: WireFork): EngineCommand {
+  if (start === undefined) throw brokenMessage('start of a fork');
+  const { state, observedAtMs } = start;
+  trustInteger(state.length, 1, STATE_BYTES_MAX, 'length of a state');
+  if (observedAtMs !== undefined) trustInteger(observedAtMs, 0, TIME_MS_MAX, 'time');
+  const cycle = trustCount(start.cycle, 'cycle');
+  const generation = trustInteger(start.generation, 1, Number.MAX_SAFE_INTEGER, 'generation');
+  const create = {
+    ...({ kind: 'create', modeStrengths: [], energyLevel: 0 } as const),
+    name: trustText(name, 1, NAME_LENGTH_MAX, 'name'),
+    description: trustText(description, 0, DESCRIPTION_LENGTH_MAX, 'description'),
+    fork: {
+      cycle,
+      generation,
+      start: {
+        parentId: trustText(start.parentId, 1, ID_LENGTH_MAX, 'parent'),
+        ...{ generation, cycle, observedAtMs },
+        originMs: trustInteger(start.originMs, 0, TIME_MS_MAX, 'time'),
+        modelVersion: trustText(start.modelVersion, 1, TOKEN_LENGTH_MAX, 'model version'),
+        state: Buffer.from(state).toString('latin1'),
+      },
+    },
+  };
+  return instancesMax === undefined ? create : { ...create, instancesMax };
+}
+
+function statesFromWire({ generation, cycles, points }: WireReadStates): EngineCommand {
+  for (const cycle of cycles) trustCount(cycle, 'cycle');
+  trustInteger(cycles.length, 0, EXACT_CYCLES_MAX, 'number of cycles');
+  trustInteger(points, cycles.length === 0 ? 1 : 0, POINTS_MAX, 'number of points');
+  return { kind: 'readStates', generation, cycles, points };
+}
+
+function trustCount(value: number, what: string): number {
+  return trustInteger(value, 0, Number.MAX_SAFE_INTEGER, what);
+}
+
 /**
  * Encodes a list command. A search has its own message. An engine of release 1.0 would ignore an
  * added field and answer with the whole list.
@@ -344,7 +408,13 @@ function listFromWire(wire: WireList): ListCommand {
   };
 }
 
-function summariesFromWire({ instanceIds }: WireSummaries): EngineCommand {
+function searchFromWire({ page, text }: WireSearch): ListCommand {
+  if (page === undefined) throw brokenMessage('search');
+  trustText(text, 1, SEARCH_LENGTH_MAX, 'text of a search');
+  return { ...listFromWire(page), search: text };
+}
+
+function summariesFromWire(instanceIds: readonly string[]): EngineCommand {
   trustInteger(instanceIds.length, 1, SUMMARIES_MAX, 'number of instances');
   for (const id of instanceIds) trustText(id, 1, ID_LENGTH_MAX, 'instance id');
   return { kind: 'readSummaries', instanceIds };
@@ -539,6 +609,10 @@ function itemKeysLength(keys: readonly (IdempotencyKey | undefined)[] = []): num
   return length;
 }
 
+function forkLength(command: EngineCommand): number {
+  return command.kind === 'create' ? (command.fork?.start?.state.length ?? 0) : 0;
+}
+
 function commandTextLength(command: EngineCommand): number {
   switch (command.kind) {
     case 'process':
@@ -551,7 +625,7 @@ function commandTextLength(command: EngineCommand): number {
     }
     case 'create':
     case 'rename':
-      return (command.name?.length ?? 0) + (command.description?.length ?? 0);
+      return (command.name?.length ?? 0) + (command.description?.length ?? 0) + forkLength(command);
     case 'putListingRow':
       return command.name.length + command.description.length;
     case 'readSummaries': {
@@ -575,6 +649,8 @@ function commandTextLength(command: EngineCommand): number {
     case 'readHistory':
     case 'readDrift':
     case 'readEvents':
+    case 'readStates':
+    case 'readForkStart':
       return 0;
     case 'list':
       return command.search?.length ?? 0;

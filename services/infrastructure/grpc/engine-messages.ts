@@ -114,6 +114,47 @@ export type TrimCommand = {
   readonly state: string | undefined;
 };
 
+/** Maximum number of stored states in one read of past states. Source: interface 4.2. */
+export const POINTS_MAX = 200;
+
+/** Maximum number of exact cycles in one read of past states. Source: interface 4.2. */
+export const EXACT_CYCLES_MAX = 10;
+
+/** State of a parent instance at a past position, in which a fork begins. Source: decision 318. */
+export type ForkStart = {
+  readonly parentId: string;
+  /** Generation and cycle of the parent. */
+  readonly generation: number;
+  readonly cycle: number;
+  /** Start of the parent's generation, in Unix milliseconds. */
+  readonly originMs: number;
+  /** Time of the last observation up to the state. Undefined if the generation has none. */
+  readonly observedAtMs: number | undefined;
+  readonly modelVersion: string;
+  /** The model's state, as text with one character per byte. */
+  readonly state: string;
+};
+
+/** Wanted start of a fork. The edge reads `start` from the parent before it creates the fork. */
+export type Fork = {
+  readonly cycle: number;
+  /** Undefined: the present generation of the parent. */
+  readonly generation: number | undefined;
+  readonly start?: ForkStart;
+};
+
+/** JSON of a fork's start, between an engine and the edge. */
+export function forkStartJson(start: ForkStart): string {
+  return JSON.stringify({ ...start, state: Buffer.from(start.state, 'latin1').toString('base64') });
+}
+
+/** Start of a fork from the body of an answer to `readForkStart`. */
+export function forkStartFrom(answer: Pick<EngineAnswer, 'body'>): ForkStart {
+  const start = JSON.parse(bodyText(answer)) as ForkStart;
+  const { observedAtMs, state } = start;
+  return { ...start, observedAtMs, state: Buffer.from(state, 'base64').toString('latin1') };
+}
+
 /** Position in the event stream of an instance. Source: decision 244. */
 export type EventCursor = {
   /** Ordinal of the last observation sent. */
@@ -144,6 +185,8 @@ export type EngineCommand =
        * no limit.
        */
       readonly instancesMax?: number;
+      /** Start of a fork, which replaces strengths and energy. Absent: a new identity. */
+      readonly fork?: Fork;
     }
   | { readonly kind: 'readInstance' }
   | {
@@ -183,6 +226,22 @@ export type EngineCommand =
     }
   /** Reads the feed of the account. */
   | ({ readonly kind: 'readFeed' } & FeedQuestion)
+  /**
+   * Reads past states: at exact cycles, or the stored states nearest to `points` even steps. One of
+   * the two is set. Undefined generation: the present one. Source: decision 318.
+   */
+  | {
+      readonly kind: 'readStates';
+      readonly generation: number | undefined;
+      readonly cycles: readonly number[];
+      readonly points: number;
+    }
+  /** Reads the state in which a fork begins. The body is a `ForkStart` in JSON. */
+  | {
+      readonly kind: 'readForkStart';
+      readonly generation: number | undefined;
+      readonly cycle: number;
+    }
   | {
       readonly kind: 'list';
       readonly limit: number;

@@ -358,6 +358,7 @@ export function faultToWire(fault: Fault): WireFault {
     reason: fault.reason ?? '',
     field: fault.field?.slice(0, FAULT_TEXT_LENGTH_MAX),
     retryAfterS: fault.retryAfterS,
+    firstCycle: fault.firstCycle,
     outcomeUnknown: fault.isOutcomeUnknown,
     owner: fault.owner,
   };
@@ -368,12 +369,13 @@ export function faultToWire(fault: Fault): WireFault {
  * Throws `internal` if the code is not in `FAULTS`.
  */
 export function faultFromWire(wire: WireFault): Fault {
-  const { code, message, reason, field, retryAfterS, outcomeUnknown, owner } = wire;
+  const { code, message, reason, field, firstCycle, retryAfterS, outcomeUnknown, owner } = wire;
   if (!isCode(code)) throw brokenMessage('fault code');
   if (field !== undefined) trustText(field, 0, FAULT_TEXT_LENGTH_MAX, 'fault field');
   return new Fault(code, trustText(message, 0, FAULT_TEXT_LENGTH_MAX, 'fault message'), {
     reason: isReason(reason) ? reason : undefined,
     field,
+    firstCycle,
     retryAfterS,
     isOutcomeUnknown: outcomeUnknown,
     owner: owner && ownerFromWire(owner),

@@ -66,6 +66,7 @@ export const METRICS = {
   ),
   identity_cycles_total: counter('Observations applied, by result: kept or rolled_back.', 'result'),
   identity_throttled_total: counter('Observations that came within the minimum cycle interval.'),
+  identity_replays_total: counter('Replays of past states, by result.', 'result'),
   identity_drift_events_total: counter('Cycles whose drift level was not D0.', 'level'),
   identity_advance_seconds: histogram(STEP_SECONDS, 'Time of one model step; one in 64 is timed.'),
   identity_actors_active: gauge('Actors in memory, by kind.', 'actor'),

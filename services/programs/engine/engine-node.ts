@@ -1,3 +1,4 @@
+import { strict as assert } from 'node:assert';
 import { ActorHost, type HostLoad, hostLoad, ONE_SHARD } from '#actor-runtime/actor-host';
 import { CommitLog } from '#actor-runtime/commit-log';
 import type { ActorHostConfig, ShardGate } from '#actor-runtime/host-ports';
@@ -25,6 +26,7 @@ import { awaitedFeed } from '#engine/feed/pages';
 import { activeInstanceOf, InstanceKind, storedHeadOf } from '#engine/instance/kind';
 import { engineMetrics } from '#engine/instance/process-call';
 import type { ChunkBounds } from '#engine/instance/rows';
+import { type PastCommand, PastReads } from '#engine/past-reads';
 import {
   type ActiveInstance,
   type AdminTarget,
@@ -83,6 +85,9 @@ const modelFeature = (version: string): string => `model ${version}`;
 /** Feature of an engine that records transitions. */
 const TRANSITIONS_FEATURE = 'transitions';
 
+/** Feature of an engine that reads the events of forked instances. */
+const FORKS_FEATURE = 'forks';
+
 /**
  * An engine in a cluster. Answers calls for the shards that the engine owns. Before joining and
  * while rejoining, refuses every call with `service_unavailable`.
@@ -99,7 +104,11 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
     this.#config = config;
     this.#ports = ports;
     const { models = MODELS } = ports.engine;
-    const features = [...models.versions.map(modelFeature), TRANSITIONS_FEATURE];
+    const features = [
+      ...models.versions.map(modelFeature),
+      TRANSITIONS_FEATURE,
+      FORKS_FEATURE,
+    ];
     this.#node = new ClusterNode({ ...config.node, features }, ports.node, (context) =>
       this.#host(context),
     );
@@ -176,6 +185,7 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
       isRecording: () => isEverywhere(TRANSITIONS_FEATURE),
       models,
       chunkBounds,
+      mayFork: () => isEverywhere(FORKS_FEATURE),
       engines,
       summariesOf: summariesOfOwners({
         owners: engines,
@@ -256,6 +266,8 @@ type EngineActorsPorts = ProcessPorts & {
   readonly models?: Models | undefined;
   /** Bounds for moving rows from a head to chunks. Undefined: `CHUNK_BOUNDS`. */
   readonly chunkBounds?: ChunkBounds | undefined;
+  /** Whether all engines can read forked instances. Undefined: always. */
+  readonly mayFork?: (() => boolean) | undefined;
   /** All engines, including this engine; undefined without a cluster. */
   readonly engines: EngineClient | undefined;
   /** Reads summaries from all engines; undefined if this engine owns all instances. */
@@ -277,6 +289,7 @@ class EngineActors implements EngineClient, AsyncDisposable {
   readonly #feeds;
   readonly #outbox: Outbox;
   readonly #waiters: EventWaiters;
+  readonly #past: PastReads;
   readonly #ports: EngineActorsPorts;
   readonly #models: Models;
   readonly #headOf: HeadOf;
@@ -311,6 +324,7 @@ class EngineActors implements EngineClient, AsyncDisposable {
       store: ports.instances,
       chunkBounds: ports.chunkBounds,
       models,
+      mayFork: ports.mayFork,
       directory: remoteDirectory(ports.listings, engines, clock),
       metrics: engineMetrics(metrics, clock),
       waiters: this.#waiters,
@@ -321,6 +335,7 @@ class EngineActors implements EngineClient, AsyncDisposable {
       outbox,
       onLeft,
     });
+    this.#past = new PastReads({ store: ports.instances, models, clock, metrics });
     const storedHead = storedHeadOf(ports.instances, models, onBug);
     this.#headOf = async (id) =>
       (await this.#instances.read(id, ({ head }) => head)) ?? (await storedHead(id));
@@ -368,6 +383,9 @@ class EngineActors implements EngineClient, AsyncDisposable {
         return this.#record(call, command);
       case 'readFeed':
         return this.#readFeed(call, command);
+      case 'readStates':
+      case 'readForkStart':
+        return this.#readPast(call, command);
       default:
         return this.#instances.ask(call.instanceId, call);
     }
@@ -412,6 +430,14 @@ class EngineActors implements EngineClient, AsyncDisposable {
       },
     });
     return answer;
+  }
+
+  #readPast(call: EngineCall, command: PastCommand): Promise<EngineAnswer> {
+    return this.#past.answer(call, command, async () => {
+      const { past } = await this.#instances.ask(call.instanceId, call);
+      assert(past !== undefined, 'an instance answers a call about its past with a view');
+      return past;
+    });
   }
 
   async #list(call: EngineCall, page: Command<'list'>): Promise<EngineAnswer> {

@@ -18,6 +18,7 @@ const BODIES: Record<string, unknown> = {
   processBatch: { observations: [observationAt(10)] },
   simulateObservations: { observations: [observationAt(10)] },
   resetInstance: { mode: 'initial' },
+  forkInstance: { name: 'stolen', cycle: 1 },
 };
 
 /** Headers to ignore when two answers are compared. */

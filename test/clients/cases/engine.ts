@@ -14,6 +14,7 @@ export async function engineCases(tape: Tape): Promise<void> {
   await tape.record('reset: If-Match of an older version', reset('initial', { if_match: etag }), {
     expect: {},
   });
+  await pastCases(tape, instance);
   const key = { idempotency_key: tape.newKey() };
   await tape.record('reset: to the initial state', reset('initial', key));
   await tape.record('reset: the same key again is a replay', reset('initial', key));
@@ -103,6 +104,26 @@ async function fleetCases(tape: Tape, instance: string): Promise<void> {
   const states = fleet([at(4, instance, 'fleet-5')], { include_state: true });
   await tape.record('fleet: with the states', states);
   await tape.record('fleet: a call without observations', fleet([]), { expect: {} });
+}
+
+/** Cases of past states and forks. */
+async function pastCases(tape: Tape, instance: string): Promise<void> {
+  const states = (args: object, of = instance): Call => {
+    return { method: 'instance.states', instance: of, arguments: { ...args } };
+  };
+  const fork = (args: object, options = {}): Call => {
+    return { method: 'instance.fork', instance, arguments: { name: 'Fork', ...args }, options };
+  };
+  await tape.record('states: at two cycles', states({ cycles: [3, 0] }));
+  await tape.record('states: stored states', states({ points: 5, generation: 1 }));
+  await tape.record('states: an unknown cycle', states({ cycles: [9_000] }), { expect: {} });
+  const key = { idempotency_key: tape.newKey() };
+  const call = fork({ cycle: 3, description: 'another future' }, key);
+  await tape.record('fork: in the state after a cycle', call);
+  await tape.record('fork: the same key again is a replay', call);
+  const { id } = await tape.play(fork({ cycle: 2, generation: 1 }));
+  const before = states({ cycles: [1] }, id);
+  await tape.record('states: before the cycle of a fork', before, { expect: {} });
 }
 
 /** Records reads. Returns the ETag of the state that was read. */

@@ -152,6 +152,11 @@ async function writtenCases(tape: Tape, call: Call): Promise<void> {
     const of = reason === 'audit_full' ? create : OF_CHECKOUT.has(reason) ? checkout : call;
     await asWritten(`${httpOfReason(reason) ?? fault.httpStatus}: ${reason}`, fault, of);
   }
+  const past: Call = { ...call, method: 'instance.states', arguments: { cycles: [3] } };
+  for (const reason of ['state_not_stored', 'replay_mismatch'] as const) {
+    const options = reason === 'state_not_stored' ? { firstCycle: 256 } : {};
+    await asWritten(`409: ${reason}`, faultFor(reason, 'no state of cycle 3', options), past);
+  }
   const unsold = new Fault('billing_provider_not_configured', 'no payment provider is set up');
   await asWritten('500: billing_provider_not_configured', unsold, checkout);
 }

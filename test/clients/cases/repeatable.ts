@@ -24,6 +24,8 @@ export async function repeatableCases(tape: Tape): Promise<void> {
     { method: 'instance.simulate', instance, arguments: { observations } },
     { method: 'instance.history', instance },
     { method: 'instance.drift', instance },
+    { method: 'instance.states', instance, arguments: { cycles: [1] } },
+    { method: 'instance.fork', instance, arguments: { name: 'Fork', cycle: 1 } },
     { method: 'instance.reset', instance, arguments: { mode: 'initial' } },
     { method: 'tests.questions' },
     { method: 'tests.submit', arguments: { answers } },

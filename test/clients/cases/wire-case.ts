@@ -88,6 +88,8 @@ export const METHODS = {
   'instance.iterate_drift': 'getDrift',
   'instance.simulate': 'simulateObservations',
   'instance.events': 'streamEvents',
+  'instance.states': 'getStates',
+  'instance.fork': 'forkInstance',
   'client.process': 'processFleet',
   'tests.questions': 'getQuestions',
   'tests.submit': 'submitTest',

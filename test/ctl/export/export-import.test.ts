@@ -34,7 +34,7 @@ lines('has JSON lines in a fixed order, with counts and a digest at the end', as
     .trimEnd()
     .split('\n')
     .map((line) => JSON.parse(line).kind);
-  const order = /^export account (key ){3}(instance (observation )*(drift )*){4}end$/;
+  const order = /^export account (key ){3}(instance (state )*(observation )*(drift )*){4}end$/;
   assert.match(kinds.join(' '), order);
   const start = written.lastIndexOf('{"kind":"end"');
   const { sha256, ...counts } = JSON.parse(written.slice(start));

@@ -241,6 +241,8 @@ gone('is reported as deleted with the remaining rows of both tables', async () =
   const store = {
     readHistory: async () => [],
     readDrift: async () => [{ ordinal: 1, ...drift }],
+    readStates: async () => [],
+    findStates: async () => [],
   };
   const counting = { ...head, driftCount: 1, newestDrift: { after: 1, rows: '' } };
   assert.equal(await verifyStored(store, INSTANCE_ID, counting), { kind: 'deleted', rows: 1 });

@@ -55,6 +55,8 @@ const FORGETFUL: InstanceStore = {
   storeAnswers: async () => undefined,
   readHistory: async () => [],
   readDrift: async () => [],
+  readStates: async () => [],
+  findStates: async () => [],
   findAnswer: async () => undefined,
   findAnswers: async () => [],
 };

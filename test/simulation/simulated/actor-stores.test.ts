@@ -21,6 +21,8 @@ async function open(): Promise<InstanceStore> {
     storeAnswers: (...asked) => world.run(store.storeAnswers(...asked)),
     readHistory: (...asked) => world.run(store.readHistory(...asked)),
     readDrift: (...asked) => world.run(store.readDrift(...asked)),
+    readStates: (...asked) => world.run(store.readStates(...asked)),
+    findStates: (...asked) => world.run(store.findStates(...asked)),
     findAnswer: (...asked) => world.run(store.findAnswer(...asked)),
     findAnswers: (...asked) => world.run(store.findAnswers(...asked)),
   };

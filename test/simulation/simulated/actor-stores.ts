@@ -7,6 +7,7 @@ import type {
   InstanceStore,
 } from '#storage/ports/instances';
 import { type ListingRow, type ListingStore, listedOf } from '#storage/ports/listings';
+import { statesIn } from '#storage/ports/states';
 import {
   ActorTables,
   type RowSort,
@@ -113,6 +114,14 @@ export class SimulatedActorStores {
         readRows(id, 'history', (tables) => tables.history(id, newest, count)),
       readDrift: (id, newest, count) =>
         readRows(id, 'drift', (tables) => tables.drift(id, newest, count)),
+      readStates: (id, range) =>
+        readRows(id, 'states', (tables) => statesIn(tables.states(id), range)),
+      findStates: (id, generation, cycles) =>
+        readRows(id, 'states', (tables) =>
+          tables
+            .states(id)
+            .filter((row) => row.generation === generation && cycles.includes(row.cycle)),
+        ),
       findAnswer: (id, key, oldestMs) =>
         readRows(id, 'answers', (tables) => {
           const row = tables.answer(id, key);
@@ -246,7 +255,7 @@ export class SimulatedActorStores {
   /** Writes the chunks of each table in sequence. */
   #chunkWrites(
     process: SimulatedProcess,
-    { instanceId: id, head, history, drift }: InstanceCheckpoint,
+    { instanceId: id, head, history, drift, states = [] }: InstanceCheckpoint,
   ): Promise<void>[] {
     const { version, deletedAtMs } = head;
     if (deletedAtMs !== undefined) return [];
@@ -258,7 +267,10 @@ export class SimulatedActorStores {
         await this.#write(process, `${table} of ${id} v${version}`, put);
       }
     };
-    return [writeTo('history', history), writeTo('drift', drift)];
+    const chunks = [writeTo('history', history), writeTo('drift', drift)];
+    if (states.length === 0) return chunks;
+    const putStates = (tables: ActorTables) => tables.putRows(id, version, { ...none, states });
+    return [...chunks, this.#write(process, `states of ${id} v${version}`, putStates)];
   }
 
   #write(

@@ -11,6 +11,7 @@ import {
 } from '#storage/ports/instances';
 import type { ListingRow } from '#storage/ports/listings';
 import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/ports/rows';
+import { comparePositions, type StatePosition, type StateRow } from '#storage/ports/states';
 
 type Stamped<Row> = { readonly row: Row; readonly version: number };
 type Partition = {
@@ -19,14 +20,18 @@ type Partition = {
   /** Rows up to this version are deleted. */
   deletedVersion: number;
   /** Chunks up to these ordinals are deleted if their version is at most `trimmedVersion`. */
-  trimmed: RowCounts;
+  trimmed: TrimmedTo;
   trimmedVersion: number;
   /** Chunks by last ordinal. */
   readonly history: Map<number, Stamped<Chunk>>;
   readonly drift: Map<number, Stamped<Chunk>>;
   readonly answers: Map<string, Stamped<AnswerRow>>;
+  /** States by position. */
+  readonly states: Map<string, Stamped<StateRow>>;
 };
-const ROW_SORTS = ['history', 'drift', 'answers'] as const;
+/** Floor of a trim. Without a position, the trim deletes no states. */
+type TrimmedTo = RowCounts & Partial<StatePosition>;
+const ROW_SORTS = ['history', 'drift', 'answers', 'states'] as const;
 const CHUNK_SORTS = ['history', 'drift'] as const;
 
 /** Name of a row table. */
@@ -71,6 +76,11 @@ export class ActorTables {
       }
     }
     for (const row of rows.answers) this.#put(partition.answers, row.key, { row, version });
+    const isTrimmed = stateTrimmedIn(partition);
+    for (const row of rows.states ?? []) {
+      if (isTrimmed({ row, version }) && !this.#flaws.isUnstamped) continue;
+      this.#put(partition.states, `${row.generation}/${row.cycle}`, { row, version });
+    }
   }
 
   /**
@@ -89,13 +99,14 @@ export class ActorTables {
   deleteRows(id: string, version: number): void {
     const partition = this.#partition(id);
     partition.deletedVersion = Math.max(partition.deletedVersion, version);
-    for (const rows of [partition.history, partition.drift, partition.answers]) {
+    const { history, drift, answers, states } = partition;
+    for (const rows of [history, drift, answers, states]) {
       for (const [key, stamped] of rows) if (stamped.version <= version) rows.delete(key as never);
     }
   }
 
-  /** Deletes chunks up to a floor and up to a version. */
-  trimRows(id: string, version: number, floor: RowCounts): void {
+  /** Deletes chunks up to a floor, and states before the floor, up to a version. */
+  trimRows(id: string, version: number, floor: TrimmedTo): void {
     const partition = this.#partition(id);
     if (version <= partition.trimmedVersion) return;
     partition.trimmedVersion = version;
@@ -104,6 +115,10 @@ export class ActorTables {
       const isTrimmed = trimmedIn(partition, sort);
       const rows = partition[sort];
       for (const [last, stamped] of rows) if (isTrimmed(stamped)) rows.delete(last);
+    }
+    const isTrimmed = stateTrimmedIn(partition);
+    for (const [key, stamped] of partition.states) {
+      if (isTrimmed(stamped)) partition.states.delete(key);
     }
   }
 
@@ -143,12 +158,12 @@ export class ActorTables {
       this.trimRows(id, theirs.trimmedVersion, theirs.trimmed);
       hasChanged = true;
     }
-    const isTrimmed = sort === 'answers' ? () => false : trimmedIn(partition, sort);
+    const isTrimmed = isTrimmedIn(partition, sort);
     const rows: Map<unknown, Stamped<unknown>> = partition[sort];
     for (const [key, stamped] of theirs[sort]) {
       const standing = rows.get(key)?.version ?? 0;
       if (stamped.version <= Math.max(standing, partition.deletedVersion)) continue;
-      if (isTrimmed(stamped as Stamped<Chunk>)) continue;
+      if (isTrimmed(stamped)) continue;
       rows.set(key, stamped);
       hasChanged = true;
     }
@@ -198,6 +213,12 @@ export class ActorTables {
     return rowsOfChunks(DRIFT_EVENTS, id, chunks, newest, count);
   }
 
+  /** States of an instance, ordered by position. */
+  states(id: string): StateRow[] {
+    const states = this.#partitions.get(id)?.states.values() ?? [];
+    return [...states].map(({ row }) => row).sort(comparePositions);
+  }
+
   /** Stored answer of an idempotency key. */
   answer(id: string, key: string): AnswerRow | undefined {
     return this.#partitions.get(id)?.answers.get(key)?.row;
@@ -207,7 +228,8 @@ export class ActorTables {
   rowCount(id: string): number {
     const partition = this.#partitions.get(id);
     if (partition === undefined) return 0;
-    return partition.history.size + partition.drift.size + partition.answers.size;
+    const { history, drift, answers, states } = partition;
+    return history.size + drift.size + answers.size + states.size;
   }
 
   /** Writes a listing entry, or removes it if `row` is undefined. */
@@ -245,6 +267,7 @@ export class ActorTables {
       history: new Map(),
       drift: new Map(),
       answers: new Map(),
+      states: new Map(),
     };
     this.#partitions.set(id, fresh);
     return fresh;
@@ -258,6 +281,23 @@ function trimmedIn(
 ): (chunk: Stamped<Chunk>) => boolean {
   const floor = trimmed[sort];
   return ({ row, version }) => row.last <= floor && version <= trimmedVersion;
+}
+
+/** Returns a predicate: whether the partition's trim deletes a state. */
+function stateTrimmedIn({
+  trimmed,
+  trimmedVersion,
+}: Partition): (state: Stamped<StateRow>) => boolean {
+  const { generation = 0, cycle = 0 } = trimmed;
+  return ({ row, version }) =>
+    comparePositions(row, { generation, cycle }) < 0 && version <= trimmedVersion;
+}
+
+/** Returns a predicate: whether the partition's trim deletes a row of a table. */
+function isTrimmedIn(partition: Partition, sort: RowSort): (stamped: Stamped<unknown>) => boolean {
+  if (sort === 'answers') return () => false;
+  const isTrimmed = sort === 'states' ? stateTrimmedIn(partition) : trimmedIn(partition, sort);
+  return isTrimmed as (stamped: Stamped<unknown>) => boolean;
 }
 
 /** Chunks by descending last ordinal, as in the Cassandra table. */

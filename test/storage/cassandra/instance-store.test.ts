@@ -27,6 +27,8 @@ async function open(): Promise<InstanceStore> {
       store.storeAnswers(parts.map((one) => ({ ...one, instanceId: prefix + one.instanceId }))),
     readHistory: (id, newest, count) => store.readHistory(prefix + id, newest, count),
     readDrift: (id, newest, count) => store.readDrift(prefix + id, newest, count),
+    readStates: (id, range) => store.readStates(prefix + id, range),
+    findStates: (id, generation, cycles) => store.findStates(prefix + id, generation, cycles),
     findAnswer: (id, key, oldestMs) => store.findAnswer(prefix + id, key, oldestMs),
     findAnswers: (id, keys, oldestMs) => store.findAnswers(prefix + id, keys, oldestMs),
   };

@@ -326,6 +326,10 @@ ErrorReason = TypeAliasType(
         "already_exists",
         "deleted",
         "min_cycle_interval",
+        "unknown_cycle",
+        "cycle_trimmed",
+        "state_not_stored",
+        "replay_mismatch",
         "limiter_unavailable",
         "engine_unavailable",
         "audit_unavailable",
@@ -416,6 +420,87 @@ class FleetSummary(Model):
     """
     At least 0.
     """
+
+
+class ForkInstance(Model):
+    """
+    The body of a fork.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    name: str
+    """
+    1 to 100 characters.
+    """
+
+    description: str | None = None
+    """
+    0 to 2000 characters.
+    """
+
+    cycle: int
+    """
+    At least 0.
+    """
+
+    generation: int | None = None
+    """
+    At least 1.
+    """
+
+
+class ForkOrigin(Model):
+    """
+    The past state in which a fork began.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    instance_id: str
+    """
+    Pattern ^inst_[0-9a-f]{16}$.
+    """
+
+    generation: int
+    """
+    At least 1.
+    """
+
+    cycle: int
+    """
+    At least 0.
+    """
+
+
+class ForkedInstance(Model):
+    """
+    A forked instance, as the fork returns it.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: str
+    """
+    Pattern ^inst_[0-9a-f]{16}$.
+    """
+
+    name: str
+    description: str
+    created_at: AwareDatetime
+    """
+    RFC 3339.
+    """
+
+    updated_at: AwareDatetime
+    """
+    RFC 3339.
+    """
+
+    forked_from: ForkOrigin
 
 
 class GapEventData(Model):
@@ -1379,6 +1464,11 @@ class ErrorDetails(Model):
     """
 
     mode: ModeKey | None = None
+    first_cycle: int | None = None
+    """
+    At least 0.
+    """
+
     request_id: str | None = None
     """
     Pattern ^[A-Za-z0-9._-]{8,64}$.
@@ -2003,6 +2093,51 @@ class FleetResult(Model):
     """
 
     refusal: FleetRefusal | None = None
+
+
+class PastState(Model):
+    """
+    State, contract and drift after a past cycle.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    cycle: int
+    """
+    At least 0.
+    """
+
+    timestamp: AwareDatetime | None
+    """
+    Time of the last observation. `null` at cycle 0.
+    """
+
+    model_version: str
+    snapshot: Snapshot
+    contract: Contract
+    drift: Drift
+
+
+class PastStates(Model):
+    """
+    Past states of an instance.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    instance_id: str
+    """
+    Pattern ^inst_[0-9a-f]{16}$.
+    """
+
+    generation: int
+    """
+    At least 1.
+    """
+
+    states: list[PastState]
 
 
 class PersonaDetail(Model):

@@ -22,14 +22,18 @@ import type {
   CurrentSnapshot,
   DriftEvent,
   DriftQuery,
+  ForkedInstance,
+  ForkInstance,
   HistoryQuery,
   HistoryRecord,
   Observation,
   Pagination,
+  PastStates,
   Processed,
   ResetDone,
   ResetMode,
   States,
+  StatesQuery,
   WholePagination,
 } from '../models.ts';
 import { nextByCursor, type Page, pageOf, rowsOf } from '../pages.ts';
@@ -37,6 +41,11 @@ import { conditionalResultOf, processResultOf, resultOf } from '../read-result.t
 import type { NotModified, ProcessResult, Result } from '../result.ts';
 import { eachRowOnce } from '../rows-once.ts';
 import { uuid7 } from '../uuid7.ts';
+
+/** Past states to read: exact cycles, or stored states in even steps, of a generation. */
+export type PastQuery = Omit<StatesQuery, 'cycles'> & {
+  readonly cycles?: readonly number[] | undefined;
+};
 
 /** Batch options; `includeIntermediate` returns the state after every observation. */
 export type BatchOptions = ProcessOptions & { readonly includeIntermediate?: boolean | undefined };
@@ -198,6 +207,31 @@ export class InstanceHandle {
       await this.#caller.call({
         ...{ method: 'POST', path: this.#path('/simulate'), body: { observations }, options },
         ...{ repeatable: 'always', isChange: false },
+      }),
+    );
+  }
+
+  /**
+   * Reads past states: at exact `cycles`, or at most `points` stored states in even steps. Throws
+   * `NotFoundError` with reason `cycle_trimmed` or `unknown_cycle`, or `ConflictError` with reason
+   * `state_not_stored`; `details.first_cycle` is the first available cycle.
+   */
+  async states(query: PastQuery = {}, options: CallOptions = {}): Promise<Result<PastStates>> {
+    const { cycles, ...rest } = query;
+    return resultOf(await this.#get('/states', options, { ...rest, cycles: cycles?.join() }));
+  }
+
+  /**
+   * Creates an instance in the state after a `cycle` of this instance, once; retries use the same
+   * idempotency key. Throws the errors of `states`, and `ForbiddenError` with reason
+   * `instance_limit` if the plan allows no more instances.
+   */
+  async fork(fields: ForkInstance, options: KeyedOptions = {}): Promise<Result<ForkedInstance>> {
+    return resultOf(
+      await this.#caller.call({
+        ...{ method: 'POST', path: this.#path('/fork'), body: fields },
+        ...{ headers: keyOf(options), options },
+        ...{ repeatable: 'always', isChange: true },
       }),
     );
   }

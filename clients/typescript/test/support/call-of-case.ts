@@ -75,6 +75,10 @@ function ofInstance(
       return instance.iterateDrift(given, options);
     case 'instance.simulate':
       return instance.simulate(observations, options);
+    case 'instance.states':
+      return instance.states(given, options);
+    case 'instance.fork':
+      return instance.fork(given as never, options);
     case 'instance.events':
       return instance.events({ ...options, after: given['after'] });
     default:

@@ -10,6 +10,13 @@ import {
 } from '#storage/cassandra/chunks';
 import type { CassandraSession, StatementOptions } from '#storage/cassandra/session';
 import { allDone, type RowWrite, writeRows } from '#storage/cassandra/statements';
+import {
+  deleteStates,
+  findStates,
+  readStates,
+  trimStates,
+  writeStates,
+} from '#storage/cassandra/states';
 import { type CorruptState, readOrCorrupt } from '#storage/ports/bytes';
 import { decodeAnswerRow, encodeAnswerRow } from '#storage/ports/chunks';
 import { decodeHead, encodeHead } from '#storage/ports/head-codec';
@@ -89,6 +96,9 @@ export function cassandraInstanceStore(
     readHistory: (instanceId, newest, count) =>
       readRows(session, HISTORY, instanceId, newest, count),
     readDrift: (instanceId, newest, count) => readRows(session, DRIFT, instanceId, newest, count),
+    readStates: (instanceId, range) => readStates(session, instanceId, range),
+    findStates: (instanceId, generation, cycles) =>
+      findStates(session, instanceId, generation, cycles),
     async findAnswer(instanceId, key, oldestMs) {
       const row = await readAnswer(session, bucketOf(instanceId), instanceId, key);
       return row === undefined || row.atMs < oldestMs ? undefined : row;
@@ -134,15 +144,22 @@ function partOf(session: CassandraSession, bucket: number, checkpoint: InstanceC
   const { instanceId, head, trimmedFrom } = checkpoint;
   const history = [...checkpoint.history];
   const drift = [...checkpoint.drift];
+  const states = [...(checkpoint.states ?? [])];
   const isLive = head.deletedAtMs === undefined;
   return {
     store: async (): Promise<void> => {
       if (isLive && trimmedFrom !== undefined) {
         await trimChunks(session, instanceId, head, trimmedFrom);
+        await trimStates(session, instanceId, head);
       }
-      if (isLive) return writeChunks(session, instanceId, head, history, drift);
-      const answers = deleteAnswers(session, bucket, instanceId, head.version);
-      await allDone([answers, deleteChunks(session, instanceId, head)]);
+      const { version } = head;
+      if (isLive) {
+        const chunks = writeChunks(session, instanceId, head, history, drift);
+        return allDone([chunks, writeStates(session, instanceId, version, states)]);
+      }
+      const answers = deleteAnswers(session, bucket, instanceId, version);
+      const past = deleteStates(session, instanceId, version);
+      await allDone([answers, past, deleteChunks(session, instanceId, head)]);
     },
     head: (): RowWrite => {
       const query = isLive ? WRITE_HEAD : WRITE_MARKER;

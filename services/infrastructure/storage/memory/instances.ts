@@ -4,6 +4,7 @@ import {
   type AnswerRow,
   CHUNK_ROWS_MAX,
   type Chunk,
+  type Floor,
   HEADS_MAX,
   type InstanceCheckpoint,
   type InstanceHead,
@@ -17,6 +18,7 @@ import {
   type PagedListings,
 } from '#storage/ports/listings';
 import { DRIFT_EVENTS, OBSERVATIONS, type Packing, type RowReading } from '#storage/ports/rows';
+import { comparePositions, type StateRow, statesIn } from '#storage/ports/states';
 
 type Stored = {
   /** Newest head. Undefined if only answers have been stored so far. */
@@ -24,6 +26,8 @@ type Stored = {
   /** Ordered by their last ordinals, ascending. */
   history: Chunk[] | undefined;
   drift: Chunk[] | undefined;
+  /** Ordered by position. */
+  states: readonly StateRow[] | undefined;
   /** Answers by key, each with the version of its write. */
   answers: Map<string, StoredAnswer> | undefined;
 };
@@ -61,6 +65,14 @@ export function memoryInstanceStore(): PagedInstances {
     },
     async readDrift(instanceId, newest, count) {
       return rowsOf(DRIFT_EVENTS, instanceId, instances.get(instanceId)?.drift, newest, count);
+    },
+    async readStates(instanceId, range) {
+      return statesIn(instances.get(instanceId)?.states ?? [], range);
+    },
+    async findStates(instanceId, generation, cycles) {
+      const wanted = new Set(cycles);
+      const states = instances.get(instanceId)?.states ?? [];
+      return states.filter((row) => row.generation === generation && wanted.has(row.cycle));
     },
     async findAnswer(instanceId, key, oldestMs) {
       const stored = instances.get(instanceId)?.answers?.get(key);
@@ -112,7 +124,7 @@ function pagesOf(
 
 function store(
   instances: Map<string, Stored>,
-  { instanceId, head, history, drift, answers, trimmedFrom }: InstanceCheckpoint,
+  { instanceId, head, history, drift, answers, states, trimmedFrom }: InstanceCheckpoint,
 ): void {
   const stored = instances.get(instanceId) ?? nothingStored();
   if ((stored.head?.version ?? 0) > head.version) return;
@@ -120,22 +132,48 @@ function store(
   if (head.deletedAtMs === undefined) {
     stored.history = placed(stored.history, history);
     stored.drift = placed(stored.drift, drift);
+    stored.states = statesWith(stored.states, states);
     if (trimmedFrom !== undefined) {
       const floor = trimmedOf(head);
       stored.history = above(OBSERVATIONS, instanceId, stored.history, floor.history);
       stored.drift = above(DRIFT_EVENTS, instanceId, stored.drift, floor.drift);
+      stored.states = statesFrom(stored.states, head.floor);
     }
     keep(stored, answers, head.version);
   } else {
     stored.history = undefined;
     stored.drift = undefined;
+    stored.states = undefined;
     stored.answers = undefined;
   }
   stored.head = head;
 }
 
 function nothingStored(): Stored {
-  return { head: undefined, history: undefined, drift: undefined, answers: undefined };
+  const rows = { history: undefined, drift: undefined, states: undefined, answers: undefined };
+  return { head: undefined, ...rows };
+}
+
+/** States with added states, ordered by position. Most instances have none. */
+function statesWith(
+  states: readonly StateRow[] | undefined,
+  added: readonly StateRow[] = [],
+): readonly StateRow[] | undefined {
+  if (added.length === 0) return states;
+  const others = (states ?? []).filter(
+    (row) => !added.some((other) => comparePositions(row, other) === 0),
+  );
+  return [...others, ...added].sort(comparePositions);
+}
+
+/** States at the floor and after. */
+function statesFrom(
+  states: readonly StateRow[] = [],
+  floor: Floor | undefined,
+): readonly StateRow[] | undefined {
+  if (floor === undefined) return states;
+  const left = states.filter((row) => comparePositions(row, floor) >= 0);
+  return left.length === 0 ? undefined : left;
 }
 
 /** Inserts chunks in order. Most instances have no chunks, and then no list is created. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { hashText } from '#stdlib/hash-map';
+import type { StateRange, StateRow } from '#storage/ports/states';
 
 /** Processed observation. Source: interface 2.7. */
 export type HistoryRow = {
@@ -143,6 +144,8 @@ export type InstanceCheckpoint = {
   readonly history: readonly Chunk[];
   readonly drift: readonly Chunk[];
   readonly answers: readonly AnswerRow[];
+  /** States since the last checkpoint, oldest first. Absent: none. */
+  readonly states?: readonly StateRow[] | undefined;
   /** Rows that the last checkpoint had trimmed. Set if the floor of the head has moved since. */
   readonly trimmedFrom?: RowCounts | undefined;
 };
@@ -179,7 +182,7 @@ export interface InstanceStore {
   readHeads(instanceIds: readonly string[]): Promise<ReadonlyMap<string, InstanceHead | Error>>;
   /**
    * Stores at most `HEADS_MAX` checkpoints of instances of one bucket. First writes the chunks, in
-   * their order, and the answers, and waits until the store has confirmed each write. Then writes
+   * their order, the states and the answers, and waits until the store has confirmed each write. Then writes
    * the heads. If the heads have at most `HEADS_BYTES_MAX` together, either all heads are stored or
    * none.
    *
@@ -187,7 +190,7 @@ export interface InstanceStore {
    * version changes nothing. The head of a deleted instance deletes all its rows. Chunks may
    * overlap stored chunks with other borders; every row above the floor stays readable. If the
    * floor has moved, rows up to the floor are deleted before the head is stored, also from chunks
-   * with later rows.
+   * with later rows, and so are states at positions before the floor.
    */
   checkpoint(checkpoints: readonly InstanceCheckpoint[]): Promise<void>;
   /**
@@ -202,6 +205,17 @@ export interface InstanceStore {
   readHistory(instanceId: string, newest: number, count: number): Promise<HistoryRow[]>;
   /** Drift events in chunks, as `readHistory` reads observations. */
   readDrift(instanceId: string, newest: number, count: number): Promise<DriftRow[]>;
+  /** Stored states within a range of positions. Throws `CorruptState` for a damaged state. */
+  readStates(instanceId: string, range: StateRange): Promise<StateRow[]>;
+  /**
+   * Stored states at these cycles of a generation, at most `STATES_FOUND_MAX`, in any order. Cycles
+   * without a stored state are left out. Throws `CorruptState` for a damaged state.
+   */
+  findStates(
+    instanceId: string,
+    generation: number,
+    cycles: readonly number[],
+  ): Promise<StateRow[]>;
   /** Stored answer for a key; undefined if there is none or the answer is older than `oldestMs`. */
   findAnswer(instanceId: string, key: string, oldestMs: number): Promise<AnswerRow | undefined>;
   /**

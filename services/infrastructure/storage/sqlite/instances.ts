@@ -24,6 +24,7 @@ import {
   writesOfChunks,
 } from '#storage/sqlite/chunks';
 import type { Row, SqliteDatabase, SqlValue, Statement } from '#storage/sqlite/database';
+import { deletionOfStates, findStates, readStates, writesOfStates } from '#storage/sqlite/states';
 import { bytesIn, CheckedTable, type Condition, rowPages, textIn } from '#storage/sqlite/tables';
 
 /** Maximum number of answers in a page: 2 MiB of typical answers. */
@@ -102,6 +103,9 @@ export function sqliteInstanceStore(database: SqliteDatabase, bucketOf: BucketOf
     readHistory: (instanceId, newest, count) =>
       readRows(database, HISTORY, instanceId, newest, count),
     readDrift: (instanceId, newest, count) => readRows(database, DRIFT, instanceId, newest, count),
+    readStates: (instanceId, range) => readStates(database, instanceId, range),
+    findStates: (instanceId, generation, cycles) =>
+      findStates(database, instanceId, generation, cycles),
     findAnswer,
     async findAnswers(instanceId, keys, oldestMs) {
       // One `find` per key. Only `find` checks the neighbours of a key, and so detects a key that
@@ -158,7 +162,7 @@ function decoded(row: Row): InstanceHead | CorruptState {
 async function statementsOf(
   database: SqliteDatabase,
   bucket: number,
-  { instanceId, head, history, drift, answers, trimmedFrom }: InstanceCheckpoint,
+  { instanceId, head, history, drift, answers, states = [], trimmedFrom }: InstanceCheckpoint,
 ): Promise<Statement[]> {
   const { version, deletedAtMs } = head;
   const where = notOlder(bucket, instanceId, version);
@@ -170,6 +174,7 @@ async function statementsOf(
     return [
       deletionOfChunks(HISTORY, instanceId, where),
       deletionOfChunks(DRIFT, instanceId, where),
+      deletionOfStates(instanceId, undefined, where),
       ANSWERS.delete(condition, [instanceId, ...where.values]),
       stored,
     ];
@@ -177,6 +182,7 @@ async function statementsOf(
   const writes = [
     ...writesOfChunks(HISTORY, instanceId, history, where),
     ...writesOfChunks(DRIFT, instanceId, drift, where),
+    ...writesOfStates(instanceId, states, where),
     ...writesOfAnswers({ instanceId, version, answers }, where),
   ];
   if (trimmedFrom === undefined) return [...writes, stored];
@@ -185,7 +191,8 @@ async function statementsOf(
     trimOfChunks(database, HISTORY, instanceId, history, floor.history, where),
     trimOfChunks(database, DRIFT, instanceId, drift, floor.drift, where),
   ]);
-  return [...writes, ...trims.flat(), stored];
+  const past = head.floor === undefined ? [] : [deletionOfStates(instanceId, head.floor, where)];
+  return [...writes, ...trims.flat(), ...past, stored];
 }
 
 function writesOfAnswers(

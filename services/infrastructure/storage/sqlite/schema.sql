@@ -282,3 +282,13 @@ CREATE TRIGGER feeds_deleted AFTER DELETE ON feeds BEGIN UPDATE sums SET rows = 
 CREATE TRIGGER feed_chunks_inserted AFTER INSERT ON feed_chunks BEGIN INSERT INTO sums VALUES ('feed_chunks', new.account_id, 1, new.checksum) ON CONFLICT DO UPDATE SET rows = rows + 1, total = (total + excluded.total) & 0xffffffffffff; END;
 CREATE TRIGGER feed_chunks_updated AFTER UPDATE ON feed_chunks BEGIN UPDATE sums SET total = (total + new.checksum - old.checksum) & 0xffffffffffff WHERE name = 'feed_chunks' AND part = old.account_id; END;
 CREATE TRIGGER feed_chunks_deleted AFTER DELETE ON feed_chunks BEGIN UPDATE sums SET rows = rows - 1, total = (total - old.checksum) & 0xffffffffffff WHERE name = 'feed_chunks' AND part = old.account_id; END;
+
+-- Sparse past states of an instance, by position (decision 318).
+CREATE TABLE states (
+  instance_id TEXT NOT NULL,
+  generation INTEGER NOT NULL,
+  cycle INTEGER NOT NULL,
+  state BLOB NOT NULL,
+  checksum INTEGER NOT NULL,
+  PRIMARY KEY (instance_id, generation, cycle)
+) STRICT, WITHOUT ROWID;

@@ -181,6 +181,11 @@ function changeText(change: InstanceChange): string {
   switch (change.kind) {
     case 'created':
       return `created ${quoted(change.name)} for ${change.accountId}`;
+    case 'forked': {
+      const { parentId, generation, cycle } = change.start;
+      const from = `cycle ${cycle} of generation ${generation} of ${parentId}`;
+      return `forked ${quoted(change.name)} from ${from} for ${change.accountId}`;
+    }
     case 'renamed':
       return change.name === undefined
         ? 'description changed'

@@ -1,7 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
 import { RowDigest, type RowPortion, rowPortions } from '#ctl/bounded-work';
 import { type CopiedStores, CtlError, DiffersError } from '#ctl/command';
 import { unfinishedOf } from '#ctl/export/import';
-import { type Replay, verifyHead, withDriftEvents } from '#ctl/verify/heads';
+import { knownResets, type Replay, verifyHead, withDriftEvents } from '#ctl/verify/heads';
+import { isWithin } from '#ctl/verify/states';
 import type { Clock } from '#stdlib/clock';
 import { ROWS_BEYOND_MAX, storedDrift, storedHistory } from '#storage/ports/chunks';
 import { encodeHead } from '#storage/ports/head-codec';
@@ -14,6 +16,7 @@ import {
   trimmedOf,
 } from '#storage/ports/instances';
 import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/ports/rows';
+import { type StateRow, statePages } from '#storage/ports/states';
 
 /** Maximum gathered chunk size before a write, in bytes. */
 const CHUNK_BYTES_MAX = 1_048_576;
@@ -112,11 +115,31 @@ async function copyInstances(
       await target.checkpoint([whole]);
     };
     const rest = await restOfChunks(source, instanceId, head, ahead);
-    batch.push({ instanceId, head, ...rest, answers: [] });
+    const states = await restOfStates({ source, target }, instanceId, head);
+    batch.push({ instanceId, head, ...rest, states, answers: [] });
     bytes += bytesOf(rest.history) + bytesOf(rest.drift);
     if (bytes > CHUNK_BYTES_MAX) await write();
   }
   if (batch.length > 0) await write();
+}
+
+/** Copies the states of an instance in pages, with the unfinished head. Returns the last page. */
+async function restOfStates(
+  { source, target }: { readonly source: PagedInstances; readonly target: PagedInstances },
+  instanceId: string,
+  head: InstanceHead,
+): Promise<readonly StateRow[]> {
+  let rest: readonly StateRow[] = [];
+  if (head.deletedAtMs !== undefined) return rest;
+  const nothing = { history: [], drift: [], answers: [] };
+  for await (const page of statePages(source, instanceId)) {
+    if (rest.length > 0) {
+      const ahead = { ...nothing, instanceId, head: unfinishedOf(head), states: rest };
+      await target.checkpoint([ahead]);
+    }
+    rest = page.filter((row) => isWithin(row, head));
+  }
+  return rest;
 }
 
 /**
@@ -268,12 +291,30 @@ async function compareInstance(
     ...{ below: below.drift, total: head.driftCount },
   };
   // Iterating the rows compares them.
-  const replay = await verifyHead(head, sameRows(sides, id, head, history));
+  const resets = knownResets(await sameStates(sides, id, head));
+  const replay = await verifyHead(head, sameRows(sides, id, head, history), { resets });
   const verdict = await withDriftEvents(replay, head, sameRows(sides, id, head, drift));
   compared.instances += 1;
   compared.driftEvents += head.driftCount - below.drift;
   compared.observations += head.historyCount - below.history;
   compared.add(id, verdict);
+}
+
+/** States of both sides. Throws a `DiffersError` if they differ. */
+async function sameStates(
+  { source, target }: BothSides,
+  id: string,
+  head: InstanceHead,
+): Promise<StateRow[]> {
+  const [own = [], other = []] = await Promise.all(
+    [source, target].map(async ({ instances }) => {
+      const states: StateRow[] = [];
+      for await (const page of statePages(instances, id)) states.push(...page);
+      return states.filter((row) => isWithin(row, head));
+    }),
+  );
+  if (!isDeepStrictEqual(own, other)) throw differs(id, 'its past states');
+  return own;
 }
 
 /** Reading and comparing the rows of one table, above ordinal `below` and up to `total`. */

@@ -5,7 +5,8 @@ import { ExportFile } from '#ctl/export/file';
 import type { ExportCounts } from '#ctl/export/lines';
 import { importedPlan, keyOf, type LineOf } from '#ctl/export/schema';
 import { Progress, percentOf } from '#ctl/printed-text';
-import { verifyHead } from '#ctl/verify/heads';
+import { knownResets, verifyHead } from '#ctl/verify/heads';
+import { isWithin } from '#ctl/verify/states';
 import { MODELS, type Model } from '#identity/model';
 import { MODE_KEYS } from '#identity/modes';
 import type { State } from '#identity/state';
@@ -18,6 +19,7 @@ import {
   packedState,
   trimmedOf,
 } from '#storage/ports/instances';
+import { comparePositions, type StatePosition, type StateRow } from '#storage/ports/states';
 
 /** Maximum keys per export: a new key every day for 27 years. */
 const KEYS_MAX = 10_000;
@@ -71,7 +73,8 @@ export async function checkExport(
       const refusal = refusalOf(instance, await instances.readHead(instance.id));
       if (refusal !== undefined) file.fail(refusal, line);
     });
-    if (!(await isProved(file, instance, line))) unproven += 1;
+    const states = await readStates(file, instance.head);
+    if (!(await isProved(file, instance, states, line))) unproven += 1;
     await checkDrift(file, instance.head, line);
   }
   await reads.end();
@@ -179,10 +182,38 @@ function floorOf(file: ExportFile, line: LineOf<'instance'>, at: number): Floor 
   if (!isWhole || history > line.history_count || drift > line.drift_count) {
     return file.fail(`trimmed_history: ${line.id} has incomplete or wrong trim fields`, at);
   }
+  if (cycle === 0 && history > 0) {
+    return file.fail(`trimmed_cycle: ${line.id} has a floor without an observation`, at);
+  }
   // An earlier model may have stored the state at the floor.
   const state =
     bytes === undefined ? undefined : packedState(stateOf(file, bytes, STATE_LENGTHS, at));
   return { history, drift, generation, cycle, timestampMs, state };
+}
+
+/** Reads the states of an instance. Refuses states out of order, and states that no model has. */
+export async function readStates(file: ExportFile, head: InstanceHead): Promise<StateRow[]> {
+  const states: StateRow[] = [];
+  for (;;) {
+    const at = file.lineNumber;
+    const line = await file.take('state');
+    if (line === undefined) return states;
+    const { kind: _, origin_ms: originMs, observed_at_ms: observedAtMs, model, ...rest } = line;
+    const { model_version: modelVersion, ...place } = rest;
+    const { stateLength } = knownModel(file, modelVersion, 'the state', at);
+    const vector = stateOf(file, model, [stateLength], at);
+    const row = { ...place, originMs, observedAtMs, modelVersion, state: packedState(vector) };
+    const last = states.at(-1);
+    const isNext = last === undefined || comparePositions(last, row) < 0;
+    if (!isNext || !isWithin(row, head) || !vector.every(Number.isFinite)) {
+      file.fail(`state: cycle ${row.cycle} of generation ${row.generation} is out of place`, at);
+    }
+    states.push(row);
+  }
+}
+
+function placeOf({ generation, cycle }: StatePosition): string {
+  return `${generation}/${cycle}`;
 }
 
 /** Yields the next observations of a file, up to the first line of another kind. */
@@ -228,9 +259,20 @@ export function refusalOf(
 async function isProved(
   file: ExportFile,
   { id, head }: ImportedInstance,
+  states: readonly StateRow[],
   line: number,
 ): Promise<boolean> {
-  const replay = await verifyHead(head, readHistory(file));
+  const byPosition = new Map(states.map((row) => [placeOf(row), row]));
+  const onCycle = (row: HistoryRow, replayed: readonly State[]): void => {
+    const stored = byPosition.get(placeOf(row));
+    // A replay of older generations has only the values that all models share.
+    const isReached = replayed.some((state) => stored?.state.startsWith(packedState(state)));
+    if (stored === undefined || replayed.length === 0 || isReached) return;
+    const where = `cycle ${row.cycle} of generation ${row.generation}`;
+    file.fail(`${id} contradicts its rows: the state at ${where} is another`, line);
+  };
+  const resets = knownResets(states);
+  const replay = await verifyHead(head, readHistory(file), { resets, onCycle });
   switch (replay.kind) {
     case 'same':
       return true;

@@ -17,13 +17,16 @@ import {
   instanceLine,
   keyLine,
   observationLine,
+  stateLine,
 } from '#ctl/export/lines';
 import { outputTo } from '#ctl/output';
 import { counted, countedRows, Progress } from '#ctl/printed-text';
+import { isWithin } from '#ctl/verify/states';
 import { TRIM_MS_MAX } from '#ctl/verify/trim-plan';
 import { type Clock, sleep } from '#stdlib/clock';
 import { storedDrift, storedHistory } from '#storage/ports/chunks';
 import { type InstanceHead, trimmedOf } from '#storage/ports/instances';
+import { statePages } from '#storage/ports/states';
 
 /** `ctl export`: writes an account with all its data as lines of JSON. */
 export const EXPORT: ClusterCommand = {
@@ -183,7 +186,14 @@ class ExportedInstances {
       // deleted or trimmed meanwhile can be retried.
       const begun = await firstOf(history, drift);
       if (!('missing' in begun)) {
-        yield instanceLine(id, head) + begun.rows;
+        yield instanceLine(id, head);
+        for await (const page of statePages(instances, id)) {
+          yield page
+            .filter((row) => isWithin(row, head))
+            .map(stateLine)
+            .join('');
+        }
+        yield begun.rows;
         yield* history;
         yield begun.drift;
         yield* drift;

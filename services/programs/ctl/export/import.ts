@@ -10,6 +10,7 @@ import {
   readDrift,
   readHistory,
   readInstance,
+  readStates,
   refusalOf,
 } from '#ctl/export/check';
 import { ExportFile } from '#ctl/export/file';
@@ -137,6 +138,9 @@ async function open(
 /** Rows packed into chunks per step. */
 const ROWS_AT_ONCE = 512;
 
+/** States written per step: 230 KiB. */
+const STATES_AT_ONCE = 256;
+
 /** Maximum gathered chunk size before a write, in bytes. */
 const CHUNK_BYTES_MAX = 1_048_576;
 
@@ -240,6 +244,13 @@ async function gather(
     const checkpoint = { ...NOTHING, instanceId: id, head: unfinished, history, drift };
     await instances.checkpoint([checkpoint]);
   };
+  const states = await readStates(file, head);
+  const storeStates = async (): Promise<void> => {
+    while (states.length > STATES_AT_ONCE) {
+      const some = states.splice(0, STATES_AT_ONCE);
+      await instances.checkpoint([{ ...NOTHING, instanceId: id, head: unfinished, states: some }]);
+    }
+  };
   const below = trimmedOf(head);
   const history = new Cutting(CHUNK_BOUNDS.history, below.history, (chunks) => ahead(chunks, []));
   for await (const row of readHistory(file)) await history.add(OBSERVATIONS.pack(row));
@@ -251,9 +262,12 @@ async function gather(
   const chunks = { history: ofHistory.chunks, drift: ofDrift.chunks };
   return async () => {
     await look();
-    isWanted ??= await begin(chunks.history.length + chunks.drift.length > 0);
+    isWanted ??= await begin(
+      chunks.history.length + chunks.drift.length > 0 || states.length > STATES_AT_ONCE,
+    );
     if (!isWanted) return false;
-    await instances.checkpoint([{ ...NOTHING, instanceId: id, head: whole, ...chunks }]);
+    await storeStates();
+    await instances.checkpoint([{ ...NOTHING, instanceId: id, head: whole, states, ...chunks }]);
     return true;
   };
 }

@@ -2,6 +2,7 @@ import { type Account, type ApiKeyRecord, creatorText } from '#accounts/account'
 import type { Limits, PlanChange } from '#accounts/plan';
 import { MODE_KEYS } from '#identity/modes';
 import type { DriftRow, Floor, HistoryRow, InstanceHead } from '#storage/ports/instances';
+import type { StateRow } from '#storage/ports/states';
 
 /** Format name in the first line of an export. */
 export const EXPORT_FORMAT = 'identity-engine-account';
@@ -119,6 +120,20 @@ function floorFields(floor: Floor): Readonly<Record<string, Field>> {
     trimmed_model:
       state === undefined ? undefined : Buffer.from(state, 'latin1').toString('base64'),
   };
+}
+
+/** Line of a past state. */
+export function stateLine(row: StateRow): string {
+  return line('state', {
+    generation: row.generation,
+    cycle: row.cycle,
+    ordinal: row.ordinal,
+    cause: row.cause,
+    origin_ms: row.originMs,
+    observed_at_ms: row.observedAtMs,
+    model_version: row.modelVersion,
+    model: Buffer.from(row.state, 'latin1').toString('base64'),
+  });
 }
 
 /** Observation line. */

@@ -16,6 +16,7 @@ import {
   RetentionWire,
 } from '#limiter/admin/schema';
 import { defined } from '#stdlib/defined';
+import { STATE_CAUSES } from '#storage/ports/states';
 
 /* Schemas of export lines, by kind. Strict: unknown fields are refused, not dropped. */
 
@@ -128,12 +129,24 @@ const InstanceLine = z.strictObject({
   drift_start: Count,
   model_version: ModelVersion,
   model: Model,
-  trimmed_history: Ordinal.optional(),
+  trimmed_history: Count.optional(),
   trimmed_drift: Count.optional(),
   trimmed_generation: Ordinal.optional(),
-  trimmed_cycle: Ordinal.optional(),
+  trimmed_cycle: Count.optional(),
   trimmed_timestamp_ms: Time.optional(),
   trimmed_model: Model.optional(),
+});
+
+const StateLine = z.strictObject({
+  kind: z.literal('state'),
+  generation: Ordinal,
+  cycle: Count,
+  ordinal: Count,
+  cause: z.enum(STATE_CAUSES),
+  origin_ms: Time,
+  observed_at_ms: Time.optional(),
+  model_version: ModelVersion,
+  model: Model,
 });
 
 const ObservationLine = z.strictObject({
@@ -175,6 +188,7 @@ export const ExportLine = z.discriminatedUnion('kind', [
   AccountLine,
   KeyLine,
   InstanceLine,
+  StateLine,
   ObservationLine,
   DriftLine,
   EndLine,

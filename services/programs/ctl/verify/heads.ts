@@ -5,6 +5,7 @@ import {
   type ReplayedState,
   type ReplayStart,
 } from '#ctl/verify/replay';
+import { differingStates, type StatesStore } from '#ctl/verify/states';
 import { MODELS } from '#identity/model';
 import { OFFSET, STATE_LENGTH, type State } from '#identity/state';
 import { storedDrift, storedHistory } from '#storage/ports/chunks';
@@ -15,6 +16,7 @@ import {
   type InstanceStore,
   trimmedOf,
 } from '#storage/ports/instances';
+import { type StateRow, statePages } from '#storage/ports/states';
 
 /** Optional inputs of a replay. */
 type ReplayOptions = {
@@ -86,15 +88,44 @@ export async function verifyHead(
 }
 
 /**
- * Replays the stored rows of an instance and counts its drift events. Rejects as the store does.
+ * Replays the stored rows of an instance, counts its drift events, and replays between its stored
+ * states, whose resets are known. Rejects as the store does.
  */
 export async function verifyStored(
-  store: Pick<InstanceStore, 'readHistory' | 'readDrift'>,
+  store: StatesStore,
   instanceId: string,
   head: InstanceHead,
 ): Promise<Replay> {
-  const replay = await verifyHead(head, storedRows(store, instanceId, head));
-  return await withDriftEvents(replay, head, storedDriftRows(store, instanceId, head));
+  const states = await statesOf(store, instanceId);
+  const resets = knownResets(states);
+  const rows = await verifyHead(head, storedRows(store, instanceId, head), { resets });
+  const drift = storedDriftRows(store, instanceId, head);
+  const replay = await withDriftEvents(rows, head, drift);
+  if (replay.kind === 'deleted') return { ...replay, rows: replay.rows + states.length };
+  if (replay.kind === 'different' || replay.kind === 'other_model') return replay;
+  const differences = await differingStates(store, instanceId, head);
+  return differences.length === 0 ? replay : different(differences);
+}
+
+function different(differences: readonly string[]): Replay {
+  return { kind: 'different', differences: differences.slice(0, DIFFERENCES_MAX) };
+}
+
+async function statesOf(store: StatesStore, instanceId: string): Promise<StateRow[]> {
+  const states: StateRow[] = [];
+  for await (const page of statePages(store, instanceId)) states.push(...page);
+  return states;
+}
+
+/** Resets of an instance that its stored states prove, by the generation that they began. */
+export function knownResets(states: readonly StateRow[]): Map<number, KnownReset> {
+  const resets = new Map<number, KnownReset>();
+  for (const { cause, generation, originMs } of states) {
+    if (cause === 'initial' || cause === 'default') {
+      resets.set(generation, { mode: cause, atMs: originMs });
+    }
+  }
+  return resets;
 }
 
 function verdictOn(head: InstanceHead, branches: ReplayBranches): Replay {

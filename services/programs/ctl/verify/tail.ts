@@ -3,6 +3,7 @@ import { replay } from '#actor-runtime/replay';
 import { shardOf } from '#cluster/shard-owners';
 import type { ShardTable } from '#cluster-status/snapshot';
 import { type Replay, verifyStored } from '#ctl/verify/heads';
+import type { StatesStore } from '#ctl/verify/states';
 import type { Directory } from '#engine/directory/kind';
 import { InstanceKind } from '#engine/instance/kind';
 import { engineMetrics } from '#engine/instance/process-call';
@@ -13,6 +14,7 @@ import { rowsOfChunks } from '#storage/ports/chunks';
 import type { Chunk, InstanceCheckpoint, InstanceStore } from '#storage/ports/instances';
 import type { JournalStore } from '#storage/ports/journal';
 import { DRIFT_EVENTS, OBSERVATIONS, type RowReading } from '#storage/ports/rows';
+import { comparePositions, type StateRow, statesIn } from '#storage/ports/states';
 import { createMetrics } from '#telemetry/metrics';
 
 /** Inputs of a tail verification: source journals and target instances. */
@@ -74,15 +76,22 @@ async function replayed(
   const lines = records.map(({ line }) => line);
   replay(kind, activation, state, { lines, offset: 0 }, now, { recovered: () => undefined });
   const { copy } = kind.sourcing.checkpoint(id, activation.state ?? state, []);
-  return await verifyStored(withChunksOf(instances, copy), id, copy.head);
+  return await verifyStored(withRowsOf(instances, copy), id, copy.head);
 }
 
-/** Stored rows, plus the chunks of an unstored checkpoint. */
-function withChunksOf(
+/** Stored rows and states, plus the chunks and states of an unstored checkpoint. */
+function withRowsOf(
   instances: InstanceStore,
-  { history, drift }: InstanceCheckpoint,
-): Pick<InstanceStore, 'readHistory' | 'readDrift'> {
+  { history, drift, states = [] }: InstanceCheckpoint,
+): StatesStore {
+  const isOwn = (row: StateRow) => states.some((own) => comparePositions(own, row) === 0);
   return {
+    async readStates(id, range) {
+      const stored = await instances.readStates(id, range);
+      const all = [...stored.filter((row) => !isOwn(row)), ...states].sort(comparePositions);
+      return statesIn(all, range);
+    },
+    findStates: (...asked) => instances.findStates(...asked),
     readHistory: above(OBSERVATIONS, history, (...asked) => instances.readHistory(...asked)),
     readDrift: above(DRIFT_EVENTS, drift, (...asked) => instances.readDrift(...asked)),
   };

@@ -102,7 +102,8 @@ received.
 # Generations
 
 A reset sets the cycle to 0 and begins a new generation. History and drift show the current \
-generation; \`generation=all\` shows all, newest first.`;
+generation; \`generation=all\` shows all, newest first. For past states, \`generation\` is the \
+number of a generation, from 1.`;
 
 const ERRORS = `\`error\` is a code of this table. \`message\` is for people and may change. \
 \`details.field\` is the path of the error (\`observations[3].timestamp\`), \`details.reason\` a \
@@ -132,7 +133,11 @@ export const QUERY_TEXTS: Readonly<Record<string, string>> = {
   offset: 'Number of entries to skip: for the next page, all entries received so far.',
   sort: 'Field that orders the list.',
   order: 'Ascending or descending.',
-  generation: 'Only records since the last reset, or all.',
+  generation:
+    'Only records since the last reset, or all. For past states: number of the generation; ' +
+    'default: the present generation.',
+  cycles: 'Cycles whose states are wanted: 1 to 10, separated by commas. Excludes `points`.',
+  points: 'Maximum number of stored states.',
   version: 'Version of the API.',
   cursor: 'Start of the page: `next_cursor` of the previous page.',
   action: 'Action, or its first words: `key` matches `key.create` and all other actions on keys.',
@@ -154,7 +159,7 @@ export const STATUS_TEXTS: Readonly<Record<number, string>> = {
   400: 'The body is not JSON, or a parameter or header is invalid.',
   401: 'The API key is missing or not valid.',
   403: 'The key is valid but does not allow this call.',
-  404: 'Your account has no object with this id, or it was deleted.',
+  404: 'Your account has no object with this id, or it was deleted; or the cycle does not exist.',
   408: 'The request took too long to arrive.',
   409: 'The state of the instance does not allow this call.',
   410: 'No longer kept: `details.reason` shows what.',

@@ -15,6 +15,7 @@ import type { Endpoint } from '#edge/endpoints/endpoint';
 import { API_PREFIX, REQUEST_ID } from '#edge/http';
 import { ErrorBody } from '#edge/schemas/instance';
 import type { FaultCode } from '#errors/error-codes';
+import type { FaultReason } from '#errors/error-reasons';
 import { MODE_KEYS } from '#identity/modes';
 
 /** Statuses whose refusals are equal for all endpoints, so that the document defines them once. */
@@ -197,6 +198,11 @@ function refusalResponse(
   };
 }
 
+/** Reasons whose details may name the first available cycle. */
+const PAST_REASONS: ReadonlySet<FaultReason> = new Set(['cycle_trimmed', 'state_not_stored']);
+
+const FIRST_CYCLE = { type: 'integer', minimum: 0 };
+
 /** Schema for the details that `edge/serve/reply` sends with these refusals. */
 function detailsOf({ status, codes, reasons }: RefusalsOfStatus): Json {
   const isServerError = status >= 500;
@@ -205,6 +211,7 @@ function detailsOf({ status, codes, reasons }: RefusalsOfStatus): Json {
     ...(reasons.length > 0 ? { reason: { enum: reasons } } : {}),
     ...(isField ? { field: { type: 'string' } } : {}),
     ...(reasons.includes('too_few_answers') ? { mode: { enum: MODE_KEYS } } : {}),
+    ...(reasons.some((reason) => PAST_REASONS.has(reason)) ? { first_cycle: FIRST_CYCLE } : {}),
     ...(codes.includes('rate_limited') ? { alias: { const: 'rate_limit_exceeded' } } : {}),
     ...(isServerError ? { request_id: { type: 'string', pattern: REQUEST_ID.source } } : {}),
   };

@@ -16,6 +16,7 @@ import {
   processObservation,
   simulateObservations,
 } from '#edge/endpoints/observations';
+import { forkInstance, getStates } from '#edge/endpoints/past';
 import {
   getContract,
   getDrift,
@@ -48,6 +49,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
   streamEvents,
   processFleet,
   listEvents,
+  getStates,
+  forkInstance,
   getAudit,
   createCheckout,
   openPortal,

@@ -71,6 +71,16 @@ const vitals = { cycle_count: Count, energy_level: Unit };
 /** Instance in the answer to its creation. Source: interface 2.4. */
 export const CreatedInstance = z.strictObject({ ...instance, updated_at: Time });
 
+/** Instance in the answer to a fork. Source: interface 4.2. */
+export const ForkedInstance = z.strictObject({
+  ...CreatedInstance.shape,
+  forked_from: named('ForkOrigin', {
+    instance_id: InstanceId,
+    generation: z.int().min(1),
+    cycle: Count,
+  }),
+});
+
 /** Instance in a list. Source: interface 2.4. */
 export const ListedInstance = z.strictObject({ ...instance, ...vitals });
 
@@ -177,6 +187,20 @@ export const Processed = named('Processed', {
   snapshot: Snapshot,
   contract: Contract,
   drift: Drift,
+});
+
+/** Past states of an instance. Source: interface 4.2. */
+export const PastStates = named('PastStates', {
+  instance_id: InstanceId,
+  generation: z.int().min(1),
+  states: z.array(
+    named('PastState', {
+      cycle: Count,
+      timestamp: Time.nullable().describe('Time of the last observation. `null` at cycle 0.'),
+      model_version: z.string().meta({ examples: ['1.1'] }),
+      ...Processed.shape,
+    }),
+  ),
 });
 
 const processed = {

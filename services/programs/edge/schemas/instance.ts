@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { EVENT_ID, REQUEST_ID } from '#edge/http';
 import { FAULTS } from '#errors/error-codes';
 import { type FaultReason, REASONS } from '#errors/error-reasons';
+import { EXACT_CYCLES_MAX, POINTS_MAX } from '#grpc/engine-messages';
 import { MODE_KEYS } from '#identity/modes';
 import { ENERGY_DEFAULT } from '#identity/state';
 import { TRANSITIONS, type TransitionType } from '#identity/transitions';
@@ -81,12 +82,16 @@ export function strengthsOf(config: z.output<typeof CreateInstance>['initial_con
 }
 
 /** An integer in plain decimal digits: no sign, no exponent, no `0x`. Source: decision 2. */
-export const integer = (min: number, max: number, fallback: number) =>
+const digits = (min: number, max: number) =>
   z
     .string()
     .regex(/^\d{1,16}$/, 'must be an integer')
     .transform(Number)
-    .refine((value) => value >= min && value <= max, `must be from ${min} to ${max}`)
+    .refine((value) => value >= min && value <= max, `must be from ${min} to ${max}`);
+
+/** An optional integer in plain decimal digits, with a default. */
+export const integer = (min: number, max: number, fallback: number) =>
+  digits(min, max)
     .optional()
     .transform((value) => value ?? fallback)
     .meta({ type: 'integer', minimum: min, maximum: max, default: fallback });
@@ -182,6 +187,34 @@ export const FeedQuery = z.strictObject({
   wait: integer(0, WAIT_S_MAX, 0),
 });
 
+/** One or more cycles in plain decimal digits, separated by commas. */
+const CYCLES = /^\d{1,16}(?:,\d{1,16}){0,9}$/;
+
+/** Query for `GET /instances/{id}/states`. Source: interface 4.2. */
+export const StatesQuery = z.strictObject({
+  cycles: z
+    .string()
+    .regex(CYCLES, `must be 1 to ${EXACT_CYCLES_MAX} cycles, separated by commas`)
+    .transform((text) => text.split(',').map(Number))
+    .refine((cycles) => cycles.every(Number.isSafeInteger), 'must be integers')
+    .optional()
+    .meta({ type: 'string', pattern: CYCLES.source, examples: ['12,40'] }),
+  points: integer(1, POINTS_MAX, 100),
+  generation: digits(1, Number.MAX_SAFE_INTEGER)
+    .optional()
+    .meta({ type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+});
+
+/** Body for `POST /instances/{id}/fork`. Source: interface 4.2. */
+export const ForkInstance = z
+  .strictObject({
+    name: Name,
+    description: Description.optional(),
+    cycle: z.int().min(0).max(Number.MAX_SAFE_INTEGER),
+    generation: z.int().min(1).max(Number.MAX_SAFE_INTEGER).optional(),
+  })
+  .meta({ id: 'ForkInstance', examples: [{ name: 'Ada, another future', cycle: 12 }] });
+
 /** Query for `GET /personas`. */
 export const PersonasQuery = z.strictObject({ version: z.enum(['v1']).default('v1') });
 
@@ -203,6 +236,7 @@ export const ErrorBody = z
         reason: z.enum(reasons).optional(),
         alias: z.literal('rate_limit_exceeded').optional(),
         mode: z.enum(MODE_KEYS).optional(),
+        first_cycle: z.int().min(0).optional(),
         request_id: z.string().regex(REQUEST_ID).optional(),
       })
       .optional(),

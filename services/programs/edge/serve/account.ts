@@ -138,7 +138,7 @@ export class AuditedCall {
   readonly #accountId: string;
   readonly #entry: Omit<AuditEntry, 'outcome'>;
   readonly #linesMax: number;
-  #begun: Pick<AuditEntry, 'target' | 'of'> | undefined;
+  #begun: Pick<AuditEntry, 'target' | 'of'>[] = [];
 
   /** `entry` names actor and action; `begin` adds the target. `linesMax` is the monthly limit. */
   constructor(
@@ -154,12 +154,13 @@ export class AuditedCall {
   }
 
   /**
-   * Writes the first line, and fulfils when it is durable. If it rejects with `audit_unavailable`
+   * Writes the first line of a target, and fulfils when it is durable. If it rejects with `audit_unavailable`
    * or `audit_full`, the write must not happen.
    */
   async begin(target: string): Promise<void> {
     const entry: AuditEntry = { ...this.#entry, target, outcome: 'begun' };
-    this.#begun = { target, of: await this.#audit.append(this.#accountId, entry, this.#linesMax) };
+    const of = await this.#audit.append(this.#accountId, entry, this.#linesMax);
+    this.#begun.push({ target, of });
   }
 
   /** Ends a successful write. Writes a second line only if the answer is a replay. */
@@ -167,11 +168,11 @@ export class AuditedCall {
     if (isReplayed) await this.ended('repeated');
   }
 
-  /** Writes the second line with `outcome`. Best effort: errors are ignored. */
+  /** Writes the second line of each target with `outcome`. Best effort: errors are ignored. */
   async ended(outcome: AuditEntry['outcome']): Promise<void> {
-    if (this.#begun === undefined) return;
-    const entry: AuditEntry = { ...this.#entry, ...this.#begun, outcome };
-    this.#begun = undefined;
-    await this.#audit.append(this.#accountId, entry, this.#linesMax).catch(() => undefined);
+    for (const begun of this.#begun.splice(0)) {
+      const entry: AuditEntry = { ...this.#entry, ...begun, outcome };
+      await this.#audit.append(this.#accountId, entry, this.#linesMax).catch(() => undefined);
+    }
   }
 }

@@ -9,6 +9,8 @@ import {
   type EngineCall,
   type EngineClient,
   type EngineCommand,
+  type Fork,
+  forkStartFrom,
   type IdempotencyKey,
   unnamedCall,
 } from '#grpc/engine-messages';
@@ -87,6 +89,8 @@ export class EngineCalls {
     const { modelVersion } = question;
     if (modelVersion !== undefined) Object.assign(call, { modelVersion });
     traced(call, question.traceparent);
+    const fork = forkOf(call);
+    if (fork !== undefined && !INSTANCE_ID.test(question.instanceId)) throw noSuchInstance();
     if (question.command.kind === 'create') return this.#create(caller, call, audited);
     const { kind } = question.command;
     const isOfAccount = kind === 'list' || kind === 'readFeed';
@@ -113,6 +117,8 @@ export class EngineCalls {
       if (answer === undefined) throw noSuchInstance();
       return answer;
     }
+    const parentId = forkOf(call)?.start?.parentId;
+    if (parentId !== undefined) await audited.begin(parentId);
     await audited.begin(call.instanceId);
     return await this.#engine.ask(call);
   }
@@ -155,16 +161,33 @@ export class EngineCalls {
   ): Promise<EdgeAnswer> {
     const key = call.idempotency?.key;
     const random = () => `inst_${this.#randomness.hex(16)}`;
-    if (key === undefined) return await this.#createAt(call, RANDOM_ATTEMPTS_MAX, random, audited);
+    if (key === undefined) {
+      const started = await this.#started(call);
+      return await this.#createAt(started, RANDOM_ATTEMPTS_MAX, random, audited);
+    }
     const [secret = '', ...earlier] = this.#secrets.current;
-    for (const other of earlier) {
+    // A repeated fork must not depend on its parent, which may be trimmed or deleted meanwhile.
+    const answered = forkOf(call) === undefined ? earlier : this.#secrets.current;
+    for (const other of answered) {
       const idOf = (attempt: number) => instanceIdOfKey(other, caller, key, attempt);
       const replayed = this.#createAt({ ...call, isReplayOnly: true }, KEYED_ATTEMPTS_MAX, idOf);
       const answer = await replayed.catch(unlessNothingToReplay);
       if (answer !== undefined) return answer;
     }
     const idOf = (attempt: number) => instanceIdOfKey(secret, caller, key, attempt);
-    return await this.#createAt(call, KEYED_ATTEMPTS_MAX, idOf, audited);
+    return await this.#createAt(await this.#started(call), KEYED_ATTEMPTS_MAX, idOf, audited);
+  }
+
+  /** Adds the start of a fork, which the parent's engine reads. Throws the parent's refusals. */
+  async #started(call: EngineCall): Promise<EngineCall> {
+    const { accountId, instanceId, deadlineAtMs, command, traceparent } = call;
+    const fork = forkOf(call);
+    if (command.kind !== 'create' || fork === undefined || call.isReplayOnly) return call;
+    const { generation, cycle } = fork;
+    const read = { kind: 'readForkStart', generation, cycle } as const;
+    const asked = unnamedCall({ accountId, instanceId, deadlineAtMs, command: read });
+    const start = forkStartFrom(await this.#engine.ask(traced(asked, traceparent)));
+    return { ...call, command: { ...command, fork: { ...fork, start } } };
   }
 
   /**
@@ -189,6 +212,11 @@ export class EngineCalls {
     }
     throw faultFor('already_exists', 'found no free instance id; retry');
   }
+}
+
+/** Wanted start of a fork; undefined for every other call. */
+function forkOf({ command }: EngineCall): Fork | undefined {
+  return command.kind === 'create' ? command.fork : undefined;
 }
 
 function noSuchInstance(): Fault {

@@ -247,11 +247,12 @@ export function faultReply(fault: Fault, requestId: string): FaultReply {
 }
 
 function detailsOf(fault: Fault, requestId: string) {
-  const { field, reason, mode } = fault;
+  const { field, reason, mode, firstCycle } = fault;
   const details = {
     ...(field === undefined ? {} : { field }),
     ...(reason === undefined ? {} : { reason }),
     ...(mode === undefined ? {} : { mode }),
+    ...(firstCycle === undefined ? {} : { first_cycle: firstCycle }),
     ...(fault.code === 'rate_limited' ? { alias: 'rate_limit_exceeded' } : {}),
     ...(fault.httpStatus >= 500 ? { request_id: requestId } : {}),
   };

@@ -1,7 +1,7 @@
 import { etagOf, type ItemStatus } from '#engine/instance/keyed-answers';
 import { modelOf } from '#engine/instance/state';
 import { contractJson, reportJson, snapshotJson } from '#engine/json';
-import type { EngineAnswer, EngineCommand } from '#grpc/engine-messages';
+import type { EngineAnswer, EngineCommand, ForkStart } from '#grpc/engine-messages';
 import type { Models } from '#identity/model';
 import { MODE_KEYS } from '#identity/modes';
 import { newReport, type Report } from '#identity/report';
@@ -100,6 +100,20 @@ export function createdAnswer(id: string, head: InstanceHead): EngineAnswer {
   const updated_at = isoTime(head.updatedAtMs);
   const { name, description } = head;
   return objectAnswer({ id, name, description, created_at, updated_at }, etagOf(id, head.version));
+}
+
+/** Answer to `POST /instances/{id}/fork`. */
+export function forkedAnswer(
+  id: string,
+  head: InstanceHead,
+  { parentId, generation, cycle }: Pick<ForkStart, 'parentId' | 'generation' | 'cycle'>,
+): EngineAnswer {
+  const { name, description } = head;
+  const created_at = isoTime(head.createdAtMs);
+  const updated_at = isoTime(head.updatedAtMs);
+  const forked_from = { instance_id: parentId, generation, cycle };
+  const body = { id, name, description, created_at, updated_at, forked_from };
+  return objectAnswer(body, etagOf(id, head.version));
 }
 
 /** Answer to `PATCH /instances/{id}`. */
@@ -212,7 +226,9 @@ export function answerAgain(
 ): EngineAnswer | undefined {
   switch (command.kind) {
     case 'create':
-      return createdAnswer(id, head);
+      return command.fork?.start === undefined
+        ? createdAnswer(id, head)
+        : forkedAnswer(id, head, command.fork.start);
     case 'rename':
       return renamedAnswer(id, head);
     case 'remove':
@@ -237,6 +253,8 @@ export function answerAgain(
     case 'readHistory':
     case 'readDrift':
     case 'readEvents':
+    case 'readStates':
+    case 'readForkStart':
     case 'putListingRow':
     case 'removeListingRow':
     case 'reservePlace':

@@ -2,6 +2,7 @@ import type { Applied } from '#actor-runtime/event-sourcing';
 import {
   batchAnswer,
   createdAnswer,
+  forkedAnswer,
   removedAnswer,
   renamedAnswer,
   resetAnswer,
@@ -48,8 +49,12 @@ import {
   type HistoryRow,
   type InstanceHead,
   NO_ROWS,
+  NO_ROWS_TRIMMED,
+  packedState,
   trimmedOf,
+  unpackedState,
 } from '#storage/ports/instances';
+import { STATE_SPACING, type StateCause, type StateRow } from '#storage/ports/states';
 
 type Of<Kind extends InstanceChange['kind']> = Extract<InstanceChange, { kind: Kind }>;
 
@@ -113,6 +118,18 @@ function applyChange(
         transitions: [lifecycleTransition('created', 0, flags, flags)],
       };
     }
+    case 'forked': {
+      const head = forked(change, modelVersion, atMs, version);
+      const { unstored = new UnstoredRows() } = state;
+      unstored.addState(stateRowOf(head, change.start.cycle, 'forked'));
+      const flags = flagsIn(head, modelOf(ports.models, modelVersion, instanceId));
+      const textBytes = bytesOfHeadText(head);
+      return {
+        state: { ...state, head, textBytes, isModelShared: false, unstored, flags },
+        answer: forkedAnswer(instanceId, head, change.start),
+        transitions: [lifecycleTransition('created', change.start.cycle, flags, flags)],
+      };
+    }
     case 'renamed':
       return renamed(instanceId, state, change, { atMs, version }, ports);
     case 'removed': {
@@ -129,11 +146,13 @@ function applyChange(
       const before = present(instanceId, state, ports).flags;
       const model = modelOf(ports.models, headOf(state).modelVersion, instanceId);
       const head = reset(headOf(state), change, model, atMs, version);
+      const { unstored = new UnstoredRows() } = state;
+      unstored.addState(stateRowOf(head, 0, change.mode));
       const flags = flagsIn(head, model);
       const transitions: Transition[] = [lifecycleTransition('reset', 0, flags, before)];
       addTransitions(transitions, 0, flags, before, false);
       return {
-        state: { ...state, head, isModelShared: false, flags },
+        state: { ...state, head, isModelShared: false, unstored, flags },
         answer: resetAnswer(instanceId, head, change.mode, ports.models),
         transitions,
       };
@@ -171,6 +190,21 @@ function withKeyedAnswer(
 function created(change: Of<'created'>, model: Model, atMs: number, version: number): InstanceHead {
   const { accountId, name, description, modeStrengths, energyLevel } = change;
   return {
+    ...firstHead(accountId, name, description, atMs, version),
+    modelVersion: model.version,
+    model: model.create({ modeStrengths, energyLevel }),
+  };
+}
+
+/** Head of a new instance without its model. */
+function firstHead(
+  accountId: string,
+  name: string,
+  description: string,
+  atMs: number,
+  version: number,
+): Omit<InstanceHead, 'modelVersion' | 'model'> {
+  return {
     version,
     accountId,
     name,
@@ -187,9 +221,31 @@ function created(change: Of<'created'>, model: Model, atMs: number, version: num
     driftStart: 0,
     newestHistory: NO_ROWS,
     newestDrift: NO_ROWS,
-    modelVersion: model.version,
-    model: model.create({ modeStrengths, energyLevel }),
     recentCalls: [],
+  };
+}
+
+/**
+ * Head of a forked instance. The floor makes the fork's start known to replays, although no row is
+ * trimmed.
+ */
+function forked(
+  { accountId, name, description, start }: Of<'forked'>,
+  modelVersion: string,
+  atMs: number,
+  version: number,
+): InstanceHead {
+  const { originMs, observedAtMs, cycle, state } = start;
+  const model = unpackedState(state);
+  const timestampMs = observedAtMs ?? originMs;
+  const floor = { ...NO_ROWS_TRIMMED, generation: 1, cycle, timestampMs, state };
+  return {
+    ...firstHead(accountId, name, description, atMs, version),
+    originMs,
+    observedAtMs,
+    floor,
+    modelVersion,
+    model,
   };
 }
 
@@ -294,6 +350,11 @@ function observe(
     const after = flagsOf(report);
     addTransitions(transitions, report.snapshot.cycle, after, flags, true);
     flags = after;
+    const cause = causeOf(historyCount, head, modelVersion);
+    if (cause !== undefined) {
+      const past = { ...head, observedAtMs, historyCount, modelVersion, model };
+      unstored.addState(stateRowOf(past, report.snapshot.cycle, cause));
+    }
     if (isEveryStateWanted) states.push(reportJson(instanceId, report));
   }
   const counts = { observedAtMs, historyCount, driftCount };
@@ -320,6 +381,26 @@ function observe(
         )
       : singleAnswer(instanceId, report, version),
   };
+}
+
+/**
+ * Reason to store the state after an observation; undefined: none. `head` is the head before the
+ * call, so a replay never crosses a change of the model without a stored state.
+ */
+function causeOf(
+  ordinal: number,
+  head: InstanceHead,
+  modelVersion: string,
+): 'spaced' | 'model' | undefined {
+  if (head.modelVersion !== modelVersion && ordinal === head.historyCount + 1) return 'model';
+  return ordinal % STATE_SPACING === 0 ? 'spaced' : undefined;
+}
+
+/** The present state of a head at its `cycle`, as a row of past states. */
+export function stateRowOf(head: InstanceHead, cycle: number, cause: StateCause): StateRow {
+  const { generation, historyCount: ordinal, originMs, observedAtMs, modelVersion, model } = head;
+  const state = packedState(model);
+  return { generation, cycle, cause, ordinal, originMs, observedAtMs, modelVersion, state };
 }
 
 /** Stores applied items' keys. The rows have no body: a replay answers with the present state. */

@@ -1,4 +1,4 @@
-import type { ObservationInput } from '#grpc/engine-messages';
+import type { ForkStart, ObservationInput } from '#grpc/engine-messages';
 import type { Floor } from '#storage/ports/instances';
 
 /** An observation with its time. */
@@ -24,6 +24,14 @@ export type InstanceChange =
       readonly description: string;
       readonly modeStrengths: readonly number[];
       readonly energyLevel: number;
+    }
+  /** Created in a past state of another instance (decision 318). */
+  | {
+      readonly kind: 'forked';
+      readonly accountId: string;
+      readonly name: string;
+      readonly description: string;
+      readonly start: ForkStart;
     }
   | {
       readonly kind: 'renamed';
@@ -55,5 +63,5 @@ export type InstanceEvent = {
 
 /** Whether this kind affects the account's listing. */
 export function isListedChange(kind: InstanceChange['kind']): boolean {
-  return kind === 'created' || kind === 'renamed' || kind === 'removed';
+  return kind === 'created' || kind === 'forked' || kind === 'renamed' || kind === 'removed';
 }

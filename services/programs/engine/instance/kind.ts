@@ -15,6 +15,7 @@ import {
   nothingToReplay,
   replayOf,
 } from '#engine/instance/keyed-answers';
+import { type PastView, pastView } from '#engine/instance/past';
 import {
   answerToRepeated,
   type EngineMetrics,
@@ -38,7 +39,13 @@ import {
 } from '#engine/instance/state';
 import { Fault, faultFor } from '#errors/fault';
 import type { ActiveInstance } from '#grpc/admin';
-import type { EngineAnswer, EngineCall, EngineCommand, TrimCommand } from '#grpc/engine-messages';
+import {
+  type EngineAnswer,
+  type EngineCall,
+  type EngineCommand,
+  plainAnswer,
+  type TrimCommand,
+} from '#grpc/engine-messages';
 import { firstVersion, MODELS, type Models } from '#identity/model';
 import { CorruptState } from '#storage/ports/bytes';
 import {
@@ -58,6 +65,8 @@ type InstancePorts = {
   readonly metrics: EngineMetrics;
   /** Outbox of the transitions. Undefined: transitions are not recorded. */
   readonly outbox?: Pick<Outbox, 'assertRoom'> | undefined;
+  /** Whether all engines can read forked instances. Undefined: always. */
+  readonly mayFork?: (() => boolean) | undefined;
   /** Calls that wait for events. Undefined: no calls wait for events. */
   readonly waiters?: Pick<EventWaiters, 'changed'> | undefined;
 };
@@ -65,9 +74,12 @@ type InstancePorts = {
 type InstanceTurn = Turn<InstanceEvent, InstanceApplied>;
 type Command<Kind extends EngineCommand['kind']> = Extract<EngineCommand, { kind: Kind }>;
 
+/** Answer of an instance. A call about its past gets only a view, which is read after the turn. */
+export type InstanceAnswer = EngineAnswer & { readonly past?: PastView };
+
 /** The instance as a durable actor: executes interface 4 commands on an instance. */
 export class InstanceKind
-  implements ActorKind<InstanceState, EngineCall, EngineAnswer, InstanceEvent, InstanceApplied>
+  implements ActorKind<InstanceState, EngineCall, InstanceAnswer, InstanceEvent, InstanceApplied>
 {
   readonly name = 'instance';
   readonly sourcing: InstanceSourcing;
@@ -95,7 +107,11 @@ export class InstanceKind
     return { state: instanceFrom(head), version: head?.version ?? 0, recentCalls };
   }
 
-  receive(state: InstanceState, call: EngineCall, turn: InstanceTurn) {
+  receive(
+    state: InstanceState,
+    call: EngineCall,
+    turn: InstanceTurn,
+  ): InstanceAnswer | Promise<InstanceAnswer> {
     if (call.command.kind !== 'create') this.#assertPresent(state, call, turn);
     if (call.idempotency === undefined) {
       // A repeated batch with item keys is handled after looking up its keys, in `processed`.
@@ -154,7 +170,7 @@ export class InstanceKind
     state: InstanceState,
     call: EngineCall,
     turn: InstanceTurn,
-  ): EngineAnswer | Promise<EngineAnswer> {
+  ): InstanceAnswer | Promise<InstanceAnswer> {
     const { command, instanceId } = call;
     const { models } = this.#model;
     const isDecidedLater = command.kind === 'create' || hasItemKeys(command);
@@ -195,6 +211,9 @@ export class InstanceKind
         const { after } = command;
         return eventPage({ instanceId, state, after }, this.#ports.store, models);
       }
+      case 'readStates':
+      case 'readForkStart':
+        return { ...plainAnswer(''), past: pastView(instanceId, state, models) };
       case 'putListingRow':
       case 'removeListingRow':
       case 'reservePlace':
@@ -220,16 +239,35 @@ export class InstanceKind
       throw faultFor('already_exists', 'an instance with this id already exists');
     }
     if (call.isReplayOnly) throw nothingToReplay();
-    const { kind: _, instancesMax, ...config } = command;
+    const { instancesMax } = command;
     const { accountId, instanceId } = call;
-    const { models } = this.#model;
-    const { version } = modelOf(models, firstVersion(models, call.modelVersion), instanceId);
-    const change: InstanceChange = { kind: 'created', accountId, ...config };
+    const { change, version } = this.#creation(call, command);
     const create = () => this.#commit(call, turn, change, version).answer;
     if (instancesMax === undefined) return create();
     const { directory } = this.#ports;
     const reserved = directory.reserve(accountId, instanceId, instancesMax, call.traceparent);
     return reserved.then(create);
+  }
+
+  /** The change that creates an instance, and its first model. */
+  #creation({ accountId, instanceId, modelVersion }: EngineCall, command: Command<'create'>) {
+    const { models } = this.#model;
+    const { kind: _, instancesMax: __, fork, ...config } = command;
+    if (fork === undefined) {
+      const { version } = modelOf(models, firstVersion(models, modelVersion), instanceId);
+      const change: InstanceChange = { kind: 'created', accountId, ...config };
+      return { change, version };
+    }
+    const { start } = fork;
+    if (start === undefined) throw new Error('the edge reads the start of a fork');
+    if (this.#ports.mayFork?.() === false) {
+      const text = 'some engines run an earlier release, which cannot read forks; retry later';
+      throw faultFor('upgrade_in_progress', text, { retryAfterS: 60 });
+    }
+    const { version } = modelOf(models, start.modelVersion, instanceId);
+    const { name, description } = config;
+    const change: InstanceChange = { kind: 'forked', accountId, name, description, start };
+    return { change, version };
   }
 
   /** Raises the floor. Idempotent, because the floor never falls. */

@@ -27,6 +27,7 @@ import {
   type RowsCopy,
   recoveryOf,
 } from '#engine/instance/state';
+import type { ForkStart } from '#grpc/engine-messages';
 import { MODELS, type Models } from '#identity/model';
 import { CorruptState } from '#storage/ports/bytes';
 import { newestAbove, storedDrift, storedHistory } from '#storage/ports/chunks';
@@ -89,6 +90,7 @@ export class InstanceSourcing
 
   sizeOfRecord({ change }: InstanceEvent): number {
     if (change.kind === 'trimmed') return RECORD_BYTES + 2 * (change.floor.state?.length ?? 0);
+    if (change.kind === 'forked') return RECORD_BYTES + 2 * change.start.state.length;
     if (change.kind !== 'observed') return RECORD_BYTES;
     const keyBytes = (change.items?.keys ?? []).reduce((sum, one) => sum + bytesOfKey(one), 0);
     return change.observations.reduce(
@@ -115,8 +117,9 @@ export class InstanceSourcing
     const recent = recentWithMark(present.recentCalls, recentCalls);
     const head = recent === cut.recentCalls ? cut : { ...cut, recentCalls: recent };
     const answers = rows?.answers ?? [];
+    const parts = { answers, states: rows?.states, trimmedFrom: rows?.trim?.from };
     return {
-      copy: { instanceId: id, head, history, drift, answers, trimmedFrom: rows?.trim?.from },
+      copy: { instanceId: id, head, history, drift, ...parts },
       forget: (later) => {
         later.recovery = undefined;
         // If the instance was deleted meanwhile, these rows are already dropped.
@@ -242,6 +245,12 @@ function fieldsOf(change: InstanceChange): readonly unknown[] {
       const { accountId, name, description, modeStrengths, energyLevel } = change;
       return [accountId, name, description, modeStrengths, energyLevel];
     }
+    case 'forked': {
+      const { accountId, name, description, start } = change;
+      const { parentId, generation, cycle, originMs, observedAtMs, state } = start;
+      const from = [parentId, generation, cycle, originMs, observedAtMs ?? null];
+      return [accountId, name, description, ...from, base64Of(state)];
+    }
     case 'renamed':
       return [change.name ?? null, change.description ?? null];
     case 'removed':
@@ -255,7 +264,7 @@ function fieldsOf(change: InstanceChange): readonly unknown[] {
       return [change.mode];
     case 'trimmed': {
       const { history, drift, generation, cycle, timestampMs, state } = change.floor;
-      const bytes = state === undefined ? null : Buffer.from(state, 'latin1').toString('base64');
+      const bytes = state === undefined ? null : base64Of(state);
       return [history, drift, generation, cycle, timestampMs, bytes];
     }
   }
@@ -277,12 +286,12 @@ export function eventOfRecord(record: unknown, models: Models = MODELS): Instanc
     const known = models.versions.join(', ');
     throw new Error(`the journal needs model ${modelVersion}, but this program has only ${known}`);
   }
-  const change = changeOf(kind, fields);
+  const change = changeOf(kind, fields, modelVersion);
   return { modelVersion, atMs, answerKey: keyOf(key), change };
 }
 
 // The functions below trust field types, because only this file writes these records.
-function changeOf(kind: unknown, fields: readonly unknown[]): InstanceChange {
+function changeOf(kind: unknown, fields: readonly unknown[], modelVersion: string): InstanceChange {
   switch (kind) {
     case 'created': {
       const [accountId, name, description, modeStrengths, energyLevel] = fields as [
@@ -293,6 +302,15 @@ function changeOf(kind: unknown, fields: readonly unknown[]): InstanceChange {
         number,
       ];
       return { kind, accountId, name, description, modeStrengths, energyLevel };
+    }
+    case 'forked': {
+      const [accountId, name, description, ...start] = fields as [
+        string,
+        string,
+        string,
+        ...unknown[],
+      ];
+      return { kind, accountId, name, description, start: forkStartOf(start, modelVersion) };
     }
     case 'renamed': {
       const [name, description] = fields as [string | null, string | null];
@@ -336,8 +354,27 @@ function floorOf(fields: readonly unknown[]): Floor {
     ...[number, number, number, number, number],
     unknown,
   ];
-  const state = bytes === null ? undefined : Buffer.from(bytes, 'base64').toString('latin1');
+  const state = bytes === null ? undefined : textOfBase64(bytes);
   return { history, drift, generation, cycle, timestampMs, state };
+}
+
+function forkStartOf(fields: readonly unknown[], modelVersion: string): ForkStart {
+  const [parentId, generation, cycle, originMs, observedAtMs, state] = fields as [
+    string,
+    ...[number, number, number, number | null],
+    string,
+  ];
+  const at = { parentId, generation, cycle, originMs, observedAtMs: observedAtMs ?? undefined };
+  return { ...at, modelVersion, state: textOfBase64(state) };
+}
+
+/** Base64 of a packed state, which has one character per byte. */
+function base64Of(state: string): string {
+  return Buffer.from(state, 'latin1').toString('base64');
+}
+
+function textOfBase64(base64: string): string {
+  return Buffer.from(base64, 'base64').toString('latin1');
 }
 
 function observationOf(row: unknown): TimedObservation {
@@ -376,13 +413,19 @@ export type EventRows = {
   driftUpTo(observation: HistoryRow): Promise<number>;
 };
 
+/** Head of an instance, and the rows that the store lacks. */
+type RowsHolder = {
+  readonly head: InstanceHead | undefined;
+  readonly unstored: Pick<RowsCopy, 'history' | 'drift'> | undefined;
+};
+
 type StoredRows<Row> = (wanted: { newest: number; count: number }) => Promise<Row[]>;
 
 /** An instance's rows in its present state. Valid within a turn. */
 export function eventRowsOf(
   instanceId: string,
-  state: InstanceState,
-  store: InstanceStore,
+  state: RowsHolder,
+  store: Pick<InstanceStore, 'readHistory' | 'readDrift'>,
 ): EventRows {
   const head = headOf(state);
   const { history = [], drift = [] } = state.unstored ?? {};

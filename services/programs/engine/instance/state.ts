@@ -15,6 +15,7 @@ import {
   NO_ROWS,
   type RowCounts,
 } from '#storage/ports/instances';
+import type { StateRow } from '#storage/ports/states';
 
 /**
  * Memory per idle instance without text and model, in bytes. Measured by
@@ -128,7 +129,7 @@ export function takenOver(
 }
 
 /** Memory of the empty lists, in bytes. `test/engine/instance/held-bytes` measures all estimates. */
-const LISTS_BYTES = 240;
+const LISTS_BYTES = 280;
 /** Memory of an empty answer map, in bytes. */
 const MAP_BYTES = 110;
 
@@ -138,6 +139,8 @@ const HISTORY_ROW_BYTES = 150;
 const DRIFT_ROW_BYTES = 180;
 /** Memory per answer without text, in bytes. */
 const ANSWER_ROW_BYTES = 300;
+/** Memory per past state without its model state, in bytes. */
+const STATE_ROW_BYTES = 200;
 
 /** A floor not yet stored by a checkpoint, and the row counts trimmed before. */
 type Trim = { readonly from: RowCounts; readonly to: Floor };
@@ -147,8 +150,9 @@ export type RowsCopy = {
   readonly history: readonly HistoryRow[];
   readonly drift: readonly DriftRow[];
   readonly answers: readonly AnswerRow[];
+  readonly states: readonly StateRow[];
   readonly trim: Trim | undefined;
-  /** Approximate memory of history and drift rows, in bytes. */
+  /** Approximate memory of history rows, drift rows and states, in bytes. */
   readonly bytes: number;
 };
 
@@ -158,6 +162,8 @@ export class UnstoredRows {
   readonly #drift: DriftRow[] = [];
   /** Answers by key. Created on first use, because few instances have answers. */
   #answers: Map<string, AnswerRow> | undefined;
+  /** States to store. Created on first use, because most instances have none. */
+  #states: StateRow[] | undefined;
   #trim: Trim | undefined;
   #rowBytes = 0;
   #answerBytes = 0;
@@ -170,6 +176,11 @@ export class UnstoredRows {
   /** Drift events. */
   get drift(): readonly DriftRow[] {
     return this.#drift;
+  }
+
+  /** States at past positions. */
+  get states(): readonly StateRow[] {
+    return this.#states ?? [];
   }
 
   /** Whether the next checkpoint deletes stored rows. */
@@ -212,6 +223,13 @@ export class UnstoredRows {
     this.#rowBytes += DRIFT_ROW_BYTES + row.deviationJson.length + row.affectedModesJson.length;
   }
 
+  /** Adds a state at a past position. */
+  addState(row: StateRow): void {
+    this.#states ??= [];
+    this.#states.push(row);
+    this.#rowBytes += STATE_ROW_BYTES + row.state.length;
+  }
+
   /** Adds a keyed answer. */
   addAnswer(row: AnswerRow): void {
     this.#remove(this.answerTo(row.key));
@@ -249,15 +267,17 @@ export class UnstoredRows {
       history: this.#history.slice(),
       drift: this.#drift.slice(),
       answers: [...(this.#answers?.values() ?? [])],
+      states: this.states.slice(),
       trim: this.#trim,
       bytes: this.#rowBytes,
     };
   }
 
   /** Drops stored rows. Keeps rows that were added after the copy. */
-  drop({ history, drift, answers, trim, bytes }: RowsCopy): void {
+  drop({ history, drift, answers, states, trim, bytes }: RowsCopy): void {
     this.#history.splice(0, history.length);
     this.#drift.splice(0, drift.length);
+    this.#states?.splice(0, states.length);
     this.dropAnswers(answers);
     this.#rowBytes -= bytes;
     if (trim !== undefined) this.#trimmed(trim.to);
@@ -271,7 +291,7 @@ export class UnstoredRows {
 
   /** Whether no unstored rows remain. */
   get isEmpty(): boolean {
-    if (this.isTrimming) return false;
+    if (this.isTrimming || this.states.length > 0) return false;
     return this.#history.length + this.#drift.length + (this.#answers?.size ?? 0) === 0;
   }
 }
@@ -369,6 +389,7 @@ export function afterText(
 function bytesOfTexts({ change }: InstanceEvent): number {
   switch (change.kind) {
     case 'created':
+    case 'forked':
     case 'renamed':
       return bytesOfText(change.name ?? '') + bytesOfText(change.description ?? '');
     case 'observed':

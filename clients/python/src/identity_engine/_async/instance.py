@@ -15,6 +15,7 @@ from identity_engine._core.guards import Seen
 from identity_engine.models import (
     BatchProcessed,
     BatchStates,
+    ForkedInstance,
     Processed,
     ResetDone,
     ResetMode,
@@ -27,6 +28,7 @@ _BATCH = One[BatchProcessed]
 _STATES = One[States]
 _BATCH_STATES = One[BatchStates]
 _RESET = One[ResetDone]
+_FORKED = One[ForkedInstance]
 
 
 class AsyncInstanceHandle(AsyncInstanceReads):
@@ -243,6 +245,54 @@ class AsyncInstanceHandle(AsyncInstanceReads):
         if not is_old(result):
             self._guards.begin_again(answer.began_s)
         return result
+
+    async def fork(
+        self,
+        name: str,
+        *,
+        cycle: int,
+        description: str | None = None,
+        generation: int | None = None,
+        idempotency_key: str | None = None,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+        attempts_max: int | None = None,
+    ) -> Result[ForkedInstance]:
+        """Creates an instance in a past state of this instance, once despite retries.
+
+        Args:
+            name: Name of the new instance, 1 to 100 code points.
+            cycle: The new instance begins in the state after this cycle.
+            description: Up to 2,000 code points; default empty.
+            generation: Number of the generation of ``cycle``; default the present generation.
+            idempotency_key: 1 to 255 printable ASCII characters; default a new UUIDv7.
+            request_id: Caller's request id.
+            timeout_s: Deadline including retries, in seconds.
+            attempts_max: Maximum requests; retries until the deadline by default.
+
+        Raises:
+            NotFoundError: The account has no instance with this id, or the instance has no such
+                cycle (``unknown_cycle``), or the cycle is no longer stored (``cycle_trimmed``).
+            ConflictError: The state was not stored (``state_not_stored``).
+            ForbiddenError: The key is read-only, or the plan allows no further instance
+                (``instance_limit``).
+        """
+        fields = {
+            "name": name,
+            "cycle": cycle,
+            "description": description,
+            "generation": generation,
+        }
+        call = send(
+            "POST",
+            path_of("instances", self.id, "fork"),
+            {field: value for field, value in fields.items() if value is not None},
+            Repeatable.ALWAYS,
+            is_keyed=True,
+            idempotency_key=idempotency_key,
+            request_id=request_id,
+        )
+        return result_of(await self._caller.send(call, timeout_s, attempts_max), _FORKED)
 
     def _saw(
         self, answer: Answer, result: Observed[Any], state: Processed | BatchProcessed

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import overload
 
 from identity_engine._core.call import get, path_of
-from identity_engine._core.envelope import Many, One, conditional_of
+from identity_engine._core.envelope import Many, One, conditional_of, result_of
 from identity_engine._core.guards import Guards, Seen
 from identity_engine._sync.caller import Caller
 from identity_engine._sync.events import EventStream
@@ -20,11 +20,13 @@ from identity_engine.models import (
     DriftEvent,
     GenerationChoice,
     HistoryRecord,
+    PastStates,
 )
 from identity_engine.results import NotModified, Result
 
 _SNAPSHOT = One[CurrentSnapshot]
 _CONTRACT = One[Contract]
+_PAST = One[PastStates]
 _HISTORY = Many[HistoryRecord]
 _DRIFT = Many[DriftEvent]
 
@@ -134,6 +136,40 @@ class InstanceReads:
         if not result.is_not_modified:
             self._guards.update(Seen(result.data, answer.began_s, time.monotonic(), None))
         return result
+
+    def states(
+        self,
+        *,
+        cycles: Sequence[int] | None = None,
+        points: int | None = None,
+        generation: int | None = None,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+        attempts_max: int | None = None,
+    ) -> Result[PastStates]:
+        """Returns past states: at exact cycles, or stored states in even steps.
+
+        Args:
+            cycles: 1 to 10 cycles, answered in this order. Excludes ``points``.
+            points: Maximum number of stored states, 1 to 200; default 100.
+            generation: Number of a generation, from 1; default the present generation.
+            request_id: Caller's request id.
+            timeout_s: Deadline including retries, in seconds.
+            attempts_max: Maximum requests; retries until the deadline by default.
+
+        Raises:
+            NotFoundError: The account has no instance with this id, or the instance has no such
+                cycle (``unknown_cycle``), or the cycle is no longer stored (``cycle_trimmed``).
+            ConflictError: The state was not stored (``state_not_stored``). ``first_cycle`` in
+                ``details`` is the first available cycle.
+        """
+        text = None if cycles is None else ",".join(str(cycle) for cycle in cycles)
+        call = get(
+            path_of("instances", self.id, "states"),
+            {"cycles": text, "points": points, "generation": generation},
+            request_id=request_id,
+        )
+        return result_of(self._caller.send(call, timeout_s, attempts_max), _PAST)
 
     def history(
         self,

@@ -84,6 +84,11 @@ export interface EngineRequest {
     /** Since 1.1: events of an account. */
     { $case: "readFeed"; value: ReadFeed }
     | //
+    /** Since 1.1: past states and forks. */
+    { $case: "readStates"; value: ReadStates }
+    | { $case: "readForkStart"; value: ReadForkStart }
+    | { $case: "fork"; value: ForkInstance }
+    | //
     /** The following commands are sent by engines only. */
     { $case: "putListingRow"; value: PutListingRow }
     | { $case: "removeListingRow"; value: RemoveListingRow }
@@ -218,6 +223,44 @@ export interface ListAfter {
 export interface ReadRecordsAfter {
   cursor: string;
   limit: number;
+}
+
+/** Reads past states of a generation: at exact cycles, or stored states in even steps. */
+export interface ReadStates {
+  /** Absent: the present generation. */
+  generation?:
+    | number
+    | undefined;
+  /** Empty: points. */
+  cycles: number[];
+  points: number;
+}
+
+/** Reads the state in which a fork begins. The body of the answer is the state in JSON. */
+export interface ReadForkStart {
+  generation?: number | undefined;
+  cycle: number;
+}
+
+/** Creates an instance in a past state of another instance. */
+export interface ForkInstance {
+  name: string;
+  description: string;
+  /** Maximum number of instances in the account, including this instance. Absent: no limit. */
+  instancesMax?: number | undefined;
+  start: ForkStart | undefined;
+}
+
+export interface ForkStart {
+  parentId: string;
+  generation: number;
+  cycle: number;
+  /** Start of the parent's generation, in Unix milliseconds. */
+  originMs: number;
+  /** Time of the last observation, in Unix milliseconds. Absent: the generation has none. */
+  observedAtMs?: number | undefined;
+  modelVersion: string;
+  state: Uint8Array;
 }
 
 /** Sends the already stored row of an instance to the account's directory. */
@@ -519,6 +562,15 @@ export const EngineRequest: MessageFns<EngineRequest> = {
       case "readFeed":
         ReadFeed.encode(message.command.value, writer.uint32(306).fork()).join();
         break;
+      case "readStates":
+        ReadStates.encode(message.command.value, writer.uint32(482).fork()).join();
+        break;
+      case "readForkStart":
+        ReadForkStart.encode(message.command.value, writer.uint32(490).fork()).join();
+        break;
+      case "fork":
+        ForkInstance.encode(message.command.value, writer.uint32(498).fork()).join();
+        break;
       case "putListingRow":
         PutListingRow.encode(message.command.value, writer.uint32(322).fork()).join();
         break;
@@ -800,6 +852,30 @@ export const EngineRequest: MessageFns<EngineRequest> = {
             }
 
             message.command = { $case: "readFeed", value: ReadFeed.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 60: {
+            if (tag !== 482) {
+              break;
+            }
+
+            message.command = { $case: "readStates", value: ReadStates.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 61: {
+            if (tag !== 490) {
+              break;
+            }
+
+            message.command = { $case: "readForkStart", value: ReadForkStart.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 62: {
+            if (tag !== 498) {
+              break;
+            }
+
+            message.command = { $case: "fork", value: ForkInstance.decode(reader, reader.uint32()) };
             continue;
           }
           case 40: {
@@ -1978,6 +2054,344 @@ export const ReadRecordsAfter: MessageFns<ReadRecordsAfter> = {
             }
 
             message.limit = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseReadStates(): ReadStates {
+  return { generation: undefined, cycles: [], points: 0 };
+}
+
+export const ReadStates: MessageFns<ReadStates> = {
+  encode(message: ReadStates, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.generation !== undefined) {
+      writer.uint32(8).uint64(message.generation);
+    }
+    if (message.cycles.length !== 0) {
+      writer.uint32(18).fork();
+      for (const v of message.cycles) {
+        writer.uint64(v);
+      }
+      writer.join();
+    }
+    if (message.points !== 0) {
+      writer.uint32(24).uint32(message.points);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReadStates {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReadStates();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.generation = longToNumber(reader.uint64());
+            continue;
+          }
+          case 2: {
+            if (tag === 16) {
+              message.cycles.push(longToNumber(reader.uint64()));
+
+              continue;
+            }
+
+            if (tag === 18) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.cycles.push(longToNumber(reader.uint64()));
+              }
+
+              continue;
+            }
+
+            break;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.points = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseReadForkStart(): ReadForkStart {
+  return { generation: undefined, cycle: 0 };
+}
+
+export const ReadForkStart: MessageFns<ReadForkStart> = {
+  encode(message: ReadForkStart, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.generation !== undefined) {
+      writer.uint32(8).uint64(message.generation);
+    }
+    if (message.cycle !== 0) {
+      writer.uint32(16).uint64(message.cycle);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReadForkStart {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReadForkStart();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.generation = longToNumber(reader.uint64());
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.cycle = longToNumber(reader.uint64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseForkInstance(): ForkInstance {
+  return { name: "", description: "", instancesMax: undefined, start: undefined };
+}
+
+export const ForkInstance: MessageFns<ForkInstance> = {
+  encode(message: ForkInstance, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.description !== "") {
+      writer.uint32(18).string(message.description);
+    }
+    if (message.instancesMax !== undefined) {
+      writer.uint32(24).uint32(message.instancesMax);
+    }
+    if (message.start !== undefined) {
+      ForkStart.encode(message.start, writer.uint32(34).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ForkInstance {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseForkInstance();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.description = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.instancesMax = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.start = ForkStart.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseForkStart(): ForkStart {
+  return {
+    parentId: "",
+    generation: 0,
+    cycle: 0,
+    originMs: 0,
+    observedAtMs: undefined,
+    modelVersion: "",
+    state: new Uint8Array(0),
+  };
+}
+
+export const ForkStart: MessageFns<ForkStart> = {
+  encode(message: ForkStart, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.parentId !== "") {
+      writer.uint32(10).string(message.parentId);
+    }
+    if (message.generation !== 0) {
+      writer.uint32(16).uint64(message.generation);
+    }
+    if (message.cycle !== 0) {
+      writer.uint32(24).uint64(message.cycle);
+    }
+    if (message.originMs !== 0) {
+      writer.uint32(33).double(message.originMs);
+    }
+    if (message.observedAtMs !== undefined) {
+      writer.uint32(41).double(message.observedAtMs);
+    }
+    if (message.modelVersion !== "") {
+      writer.uint32(50).string(message.modelVersion);
+    }
+    if (message.state.length !== 0) {
+      writer.uint32(58).bytes(message.state);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ForkStart {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseForkStart();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.parentId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.generation = longToNumber(reader.uint64());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.cycle = longToNumber(reader.uint64());
+            continue;
+          }
+          case 4: {
+            if (tag !== 33) {
+              break;
+            }
+
+            message.originMs = reader.double();
+            continue;
+          }
+          case 5: {
+            if (tag !== 41) {
+              break;
+            }
+
+            message.observedAtMs = reader.double();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.modelVersion = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.state = reader.bytes();
             continue;
           }
         }

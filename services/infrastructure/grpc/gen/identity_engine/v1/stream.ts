@@ -20,7 +20,11 @@ export interface Fault {
   retryAfterS?: number | undefined;
   outcomeUnknown: boolean;
   /** With reason not_owner: the current owner of the shard, if known. */
-  owner?: ShardOwner | undefined;
+  owner?:
+    | ShardOwner
+    | undefined;
+  /** First cycle whose state is available, with a refusal about a past state. */
+  firstCycle?: number | undefined;
 }
 
 export interface ShardOwner {
@@ -40,6 +44,7 @@ function createBaseFault(): Fault {
     retryAfterS: undefined,
     outcomeUnknown: false,
     owner: undefined,
+    firstCycle: undefined,
   };
 }
 
@@ -65,6 +70,9 @@ export const Fault: MessageFns<Fault> = {
     }
     if (message.owner !== undefined) {
       ShardOwner.encode(message.owner, writer.uint32(58).fork()).join();
+    }
+    if (message.firstCycle !== undefined) {
+      writer.uint32(64).uint64(message.firstCycle);
     }
     return writer;
   },
@@ -136,6 +144,14 @@ export const Fault: MessageFns<Fault> = {
             }
 
             message.owner = ShardOwner.decode(reader, reader.uint32());
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.firstCycle = longToNumber(reader.uint64());
             continue;
           }
         }
