@@ -18,7 +18,7 @@ function newScene() {
   const power = { isOn: true };
   const clock = new ManualClock();
   const calls: { to: string; versions: string[]; end: (fault?: Fault) => void }[] = [];
-  const durable = { offset: Number.POSITIVE_INFINITY, wake: () => undefined as void };
+  const durable = { offset: Number.POSITIVE_INFINITY, wake: (): void => undefined };
   const bugs: unknown[] = [];
   const counts = { sent: 0, failed: 0 };
   const outbox = new Outbox({

@@ -114,6 +114,21 @@ export const ADMITTED_CYCLES_MAX = 1_000;
 /** Maximum number of requests that a call counts as: one for each 100 observations. */
 export const ADMITTED_REQUESTS_MAX = 10;
 
+/** Maximum time of an ECMAScript date, in Unix milliseconds (ECMA-262). */
+export const TIME_MS_MAX = 8.64e15;
+
+/** Maximum length of a name: 100 code points (interface 2.4), in UTF-16 units. */
+export const NAME_LENGTH_MAX = 200;
+
+/** Maximum length of a description: 2,000 code points, in UTF-16 units. */
+export const DESCRIPTION_LENGTH_MAX = 4_000;
+
+/** Maximum length of an id, in UTF-16 units. */
+export const ID_LENGTH_MAX = 255;
+
+/** Maximum size of a model's state, in bytes: several times the state of the present model. */
+export const STATE_BYTES_MAX = 8_192;
+
 /** Upper bound for the fixed-size fields, tags and ids of one message, in bytes, rounded up. */
 export const MESSAGE_BYTES = 4_096;
 

@@ -1,5 +1,5 @@
 /* The log of transitions on the wire: rows between engines, and questions of an edge. */
-import { CALL_TIMEOUT_MS_MAX, TOKEN_LENGTH_MAX } from '#grpc/call-bounds';
+import { CALL_TIMEOUT_MS_MAX, TIME_MS_MAX, TOKEN_LENGTH_MAX } from '#grpc/call-bounds';
 import type { FeedQuestion, TransitionRow } from '#grpc/engine-messages';
 import { trustInteger, trustText } from '#grpc/frame';
 import type {
@@ -14,8 +14,6 @@ const ROWS_MAX = 1_024;
 const NUMBERS = 4;
 /** Maximum number of transitions of one change: four per observation of a batch, and one. */
 const TRANSITIONS_MAX = 401;
-/** Maximum time of an ECMAScript date, in Unix milliseconds (ECMA-262). */
-const TIME_MS_MAX = 8.64e15;
 /** Maximum number of events in an answer. */
 const EVENTS_MAX = 1_000;
 /** All types, as bits of a 32-bit integer. */

@@ -20,8 +20,7 @@ import {
   type SummariesOf,
 } from '#engine/directory/summary';
 import { awaitedEvents, EventWaiters } from '#engine/events/pages';
-import { FeedKind } from '#engine/feed/kind';
-import { recordMetrics, showUnrecorded, type Unrecorded } from '#engine/feed/metrics';
+import { FeedKind, recordMetrics, showUnrecorded, type Unrecorded } from '#engine/feed/kind';
 import { awaitedFeed } from '#engine/feed/pages';
 import { activeInstanceOf, InstanceKind, storedHeadOf } from '#engine/instance/kind';
 import { engineMetrics } from '#engine/instance/process-call';
@@ -104,11 +103,7 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
     this.#config = config;
     this.#ports = ports;
     const { models = MODELS } = ports.engine;
-    const features = [
-      ...models.versions.map(modelFeature),
-      TRANSITIONS_FEATURE,
-      FORKS_FEATURE,
-    ];
+    const features = [...models.versions.map(modelFeature), TRANSITIONS_FEATURE, FORKS_FEATURE];
     this.#node = new ClusterNode({ ...config.node, features }, ports.node, (context) =>
       this.#host(context),
     );

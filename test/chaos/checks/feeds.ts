@@ -4,6 +4,8 @@ import type { InstanceHead } from '#storage/ports/instances';
 import type { Findings } from '#test/chaos/checks/findings';
 import { contradiction, rowsByInstance } from '#test/support/feed-check';
 
+/* Separate from `instance.ts`, because feeds belong to accounts, not to instances. */
+
 /**
  * Checks that the stored feeds have every transition of the stored instances, in order and without a
  * hole. `heads` are all heads of the accounts by instance.

@@ -3,6 +3,8 @@ import { type Feeds, rowsIn } from '#test/simulation/simulated/feed-stores';
 import { Violation } from '#test/simulation/stored/version-index';
 import { contradiction, rowsByInstance } from '#test/support/feed-check';
 
+/* Separate from `stored.ts`, because feeds belong to accounts, not to instances. */
+
 /**
  * Compares the stored feeds with the stored instances, after all checkpoints. Positions are dense,
  * and the rows of each instance fit its head. Throws a `Violation`.

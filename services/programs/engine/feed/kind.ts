@@ -1,9 +1,11 @@
 import type { ActorCall, ActorKind, LoadedActor } from '#actor-runtime/actor-kind';
 import type { Applied, Checkpoint, EventSourcing } from '#actor-runtime/event-sourcing';
+import type { OutboxMetrics } from '#actor-runtime/outbox';
 import type { Turn } from '#actor-runtime/turn';
 import type { EventWaiters } from '#engine/events/pages';
 import { Feed, type FeedView, type LookFrom } from '#engine/feed/feed';
 import type { FeedCheckpoint, FeedRow, FeedStore } from '#storage/ports/feeds';
+import type { Metrics } from '#telemetry/metrics';
 
 /** Command to an account's feed. */
 type FeedCommand =
@@ -117,4 +119,26 @@ export function feedRecordOf(record: unknown): FeedRecord {
   const [atMs, rows]: unknown[] = Array.isArray(record) ? record : [];
   if (typeof atMs === 'number' && Array.isArray(rows)) return { atMs, rows };
   throw new Error('the journal contains an invalid record of a feed');
+}
+
+/** Transitions that are not in the log of their account yet. */
+export type Unrecorded = { readonly bytes: number; readonly ageMs: number };
+
+/** Metrics of the calls that record transitions. */
+export function recordMetrics(metrics: Metrics): OutboxMetrics {
+  const recorded = metrics.histogram('transitions_recorded_seconds').labels({});
+  const failures = metrics.counter('transitions_record_failures_total');
+  failures.inc(0);
+  return { sent: (seconds) => recorded.observe(seconds), failed: () => failures.inc() };
+}
+
+/** Shows the unrecorded transitions of an engine. `present` is called before every scrape. */
+export function showUnrecorded(metrics: Metrics, present: () => Unrecorded | undefined): void {
+  const seconds = metrics.gauge('transitions_unrecorded_seconds');
+  const bytes = metrics.gauge('transitions_unrecorded_bytes');
+  metrics.beforeScrape(() => {
+    const { ageMs = 0, bytes: held = 0 } = present() ?? {};
+    seconds.set(ageMs / 1_000);
+    bytes.set(held);
+  });
 }

@@ -25,15 +25,12 @@ import {
   type InstanceState,
   type ModelPorts,
   modelOf,
-  presentOf,
-  type Timing,
   takenOver,
-  timingOf,
   UnstoredRows,
 } from '#engine/instance/state';
 import { affectedModesJson, deviationJson, reportJson } from '#engine/json';
-import type { EngineAnswer, EngineCommand, ObservationInput } from '#grpc/engine-messages';
-import { CYCLE_INTERVAL_MS_MIN, type Model } from '#identity/model';
+import type { EngineAnswer } from '#grpc/engine-messages';
+import type { Model } from '#identity/model';
 import { newReport } from '#identity/report';
 import { at, OFFSET, type State } from '#identity/state';
 import {
@@ -43,7 +40,6 @@ import {
   lifecycleTransition,
   type Transition,
 } from '#identity/transitions';
-import type { Instant } from '#stdlib/clock';
 import {
   type DriftRow,
   type HistoryRow,
@@ -443,71 +439,4 @@ function driftRow(timestampMs: number, ordinal: number, generation: number): Dri
     isRolledBack: deviation.isRolledBack,
     timestampMs,
   };
-}
-
-type Process = Extract<EngineCommand, { kind: 'process' }>;
-
-/** Decision on a process or batch call: the fields of its `observed` event, or throttled. */
-type Observed =
-  | {
-      readonly kind: 'observed';
-      readonly observations: readonly TimedObservation[];
-      readonly isBatch: boolean;
-      readonly isEveryStateWanted: boolean;
-      readonly items?: KeyedItems;
-    }
-  | Extract<Timing, { kind: 'throttled' }>;
-
-/**
- * Assigns times to a call's observations, by decisions 1 (throttling), 8 (own times) and 152 (no
- * step back). `items`: the batch items' keys and outcomes, if any item has a key.
- */
-export function observedEvent(
-  state: InstanceState,
-  command: Process,
-  now: Instant,
-  items?: KeyedItems,
-): Observed {
-  const { observations, isBatch, isEveryStateWanted } = command;
-  const timing = timingOf(observations[0]?.timestampMs, observations.length, {
-    observedAtMs: headOf(state).observedAtMs,
-    nowMs: now.wallMs,
-    presentMs: anchoredPresent(state, now),
-  });
-  if (timing.kind === 'throttled') return timing;
-  const timed = timedFrom(timing.firstMs, observations);
-  const observed = { kind: 'observed', observations: timed, isBatch, isEveryStateWanted } as const;
-  if (items === undefined) return observed;
-  const { keys, statuses } = items;
-  return { ...observed, items: { keys, statuses } };
-}
-
-/** Observations with their own times, or one second apart from `firstMs` on (decision 8). */
-export function timedFrom(
-  firstMs: number,
-  observations: readonly ObservationInput[],
-): TimedObservation[] {
-  return observations.map((observation, index) => ({
-    ...observation,
-    timestampMs: observation.timestampMs ?? firstMs + index * CYCLE_INTERVAL_MS_MIN,
-  }));
-}
-
-/**
- * Returns the present time, and stores it as the anchor for the next present time. If another
- * process applied the last observation, assumes that at least one second has passed since the last
- * event.
- */
-function anchoredPresent(state: InstanceState, now: Instant): number {
-  const { clockAnchor } = state;
-  const wallMs =
-    clockAnchor === undefined ? firstPresent(state, now.wallMs) : presentOf(clockAnchor, now);
-  state.clockAnchor = { wallMs, monotonicMs: now.monotonicMs };
-  return wallMs;
-}
-
-function firstPresent(state: InstanceState, nowMs: number): number {
-  const { observedAtMs, updatedAtMs } = headOf(state);
-  const knownMs = observedAtMs === undefined ? nowMs : updatedAtMs + CYCLE_INTERVAL_MS_MIN;
-  return Math.max(nowMs, knownMs);
 }

@@ -1,7 +1,12 @@
 import type { Turn } from '#actor-runtime/turn';
 import { answerAgain, replayedItemsAnswer, throttledAnswer } from '#engine/instance/answers';
-import { applyEvent, type InstanceApplied, observedEvent, timedFrom } from '#engine/instance/apply';
-import type { InstanceChange, InstanceEvent } from '#engine/instance/event';
+import { applyEvent, type InstanceApplied } from '#engine/instance/apply';
+import type {
+  InstanceChange,
+  InstanceEvent,
+  KeyedItems,
+  TimedObservation,
+} from '#engine/instance/event';
 import {
   assertFreshOrder,
   etagOf,
@@ -17,13 +22,20 @@ import {
   type InstanceState,
   instanceFrom,
   type ModelPorts,
+  presentOf,
   StepTimer,
+  type Timing,
   timingOf,
 } from '#engine/instance/state';
 import { faultFor, invalid } from '#errors/fault';
-import type { EngineAnswer, EngineCall, EngineCommand } from '#grpc/engine-messages';
+import type {
+  EngineAnswer,
+  EngineCall,
+  EngineCommand,
+  ObservationInput,
+} from '#grpc/engine-messages';
 import { CYCLE_INTERVAL_MS_MIN, type Models, nextVersion } from '#identity/model';
-import type { Clock } from '#stdlib/clock';
+import type { Clock, Instant } from '#stdlib/clock';
 import type { DriftRow, InstanceStore } from '#storage/ports/instances';
 import type { Metrics } from '#telemetry/metrics';
 
@@ -251,4 +263,66 @@ export function engineMetrics(metrics: Metrics, clock: Clock): EngineMetrics {
       if (count > breaches) kept.inc(count - breaches);
     },
   };
+}
+
+/** Decision on a process or batch call: the fields of its `observed` event, or throttled. */
+type Observed =
+  | {
+      readonly kind: 'observed';
+      readonly observations: readonly TimedObservation[];
+      readonly isBatch: boolean;
+      readonly isEveryStateWanted: boolean;
+      readonly items?: KeyedItems;
+    }
+  | Extract<Timing, { kind: 'throttled' }>;
+
+/**
+ * Assigns times to a call's observations, by decisions 1 (throttling), 8 (own times) and 152 (no
+ * step back). `items`: the batch items' keys and outcomes, if any item has a key.
+ */
+function observedEvent(
+  state: InstanceState,
+  command: Process,
+  now: Instant,
+  items?: KeyedItems,
+): Observed {
+  const { observations, isBatch, isEveryStateWanted } = command;
+  const timing = timingOf(observations[0]?.timestampMs, observations.length, {
+    observedAtMs: headOf(state).observedAtMs,
+    nowMs: now.wallMs,
+    presentMs: anchoredPresent(state, now),
+  });
+  if (timing.kind === 'throttled') return timing;
+  const timed = timedFrom(timing.firstMs, observations);
+  const observed = { kind: 'observed', observations: timed, isBatch, isEveryStateWanted } as const;
+  if (items === undefined) return observed;
+  const { keys, statuses } = items;
+  return { ...observed, items: { keys, statuses } };
+}
+
+/** Observations with their own times, or one second apart from `firstMs` on (decision 8). */
+function timedFrom(firstMs: number, observations: readonly ObservationInput[]): TimedObservation[] {
+  return observations.map((observation, index) => ({
+    ...observation,
+    timestampMs: observation.timestampMs ?? firstMs + index * CYCLE_INTERVAL_MS_MIN,
+  }));
+}
+
+/**
+ * Returns the present time, and stores it as the anchor for the next present time. If another
+ * process applied the last observation, assumes that at least one second has passed since the last
+ * event.
+ */
+function anchoredPresent(state: InstanceState, now: Instant): number {
+  const { clockAnchor } = state;
+  const wallMs =
+    clockAnchor === undefined ? firstPresent(state, now.wallMs) : presentOf(clockAnchor, now);
+  state.clockAnchor = { wallMs, monotonicMs: now.monotonicMs };
+  return wallMs;
+}
+
+function firstPresent(state: InstanceState, nowMs: number): number {
+  const { observedAtMs, updatedAtMs } = headOf(state);
+  const knownMs = observedAtMs === undefined ? nowMs : updatedAtMs + CYCLE_INTERVAL_MS_MIN;
+  return Math.max(nowMs, knownMs);
 }
