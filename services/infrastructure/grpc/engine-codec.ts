@@ -40,20 +40,15 @@ import {
   type EngineAnswer as WireAnswer,
   type CreateInstance as WireCreate,
   type ItemKey as WireItemKey,
-  type ListInstances as WireList,
-  type ListAfter as WireListAfter,
   type Observation as WireObservation,
   type ProcessObservations as WireProcess,
   type PutListingRow as WirePutRow,
   type ReadRecords as WireRecords,
   type ReadRecordsAfter as WireRecordsAfter,
-  type SearchInstances as WireSearch,
   type TrimRows as WireTrim,
 } from '#grpc/gen/identity_engine/v1/engine';
+import { listAfterFromWire, listFromWire, listToWire, searchFromWire } from '#grpc/list-codec';
 import {
-  instancesCursorFrom,
-  instancesCursorText,
-  pageOfInstances,
   pageOfRecords,
   type RecordsCursor,
   recordsCursorFrom,
@@ -147,15 +142,10 @@ function observationFromWire(wire: WireObservation): ObservationInput {
   };
 }
 
-type ListCommand = Extract<EngineCommand, { kind: 'list' }>;
-
-/** Maximum length of a search text: 64 code points (decision 254), in UTF-16 units. */
-const SEARCH_LENGTH_MAX = 128;
 /**
- * Maximum number of records or instances on one page. Source: interface 8.4, decisions 2 and 162.
+ * Maximum number of records on one page. Source: interface 8.4, decisions 2 and 162.
  */
 const RECORDS_MAX = 1_000;
-const INSTANCES_MAX = 100;
 
 /** Encodes a command for `proto/`. */
 function commandToWire(command: EngineCommand): WireCommand {
@@ -334,42 +324,6 @@ function createFromWire(wire: WireCreate): EngineCommand {
   } as const;
   const { instancesMax } = wire;
   return instancesMax === undefined ? create : { ...create, instancesMax };
-}
-
-/**
- * Encodes a list command. A search has its own message. An engine of release 1.0 would ignore an
- * added field and answer with the whole list.
- */
-function listToWire({ search, cursor, ...command }: ListCommand): WireCommand {
-  if (cursor !== undefined) {
-    const value = { cursor: instancesCursorText(cursor), limit: command.limit };
-    return { $case: 'listAfter', value };
-  }
-  const { limit, offset, sort, order } = command;
-  const page = { limit, offset, byName: sort === 'name', ascending: order === 'asc' };
-  if (search === undefined) return { $case: 'list', value: page };
-  return { $case: 'search', value: { text: search, page } };
-}
-
-function listAfterFromWire(wire: WireListAfter): ListCommand {
-  const limit = trustInteger(wire.limit, 1, INSTANCES_MAX, 'limit');
-  return { kind: 'list', ...pageOfInstances(limit, instancesCursorFrom(wire.cursor)) };
-}
-
-function listFromWire(wire: WireList): ListCommand {
-  return {
-    kind: 'list',
-    limit: trustInteger(wire.limit, 1, INSTANCES_MAX, 'limit'),
-    offset: trustInteger(wire.offset, 0, Number.MAX_SAFE_INTEGER, 'offset'),
-    sort: wire.byName ? 'name' : 'created_at',
-    order: wire.ascending ? 'asc' : 'desc',
-  };
-}
-
-function searchFromWire({ page, text }: WireSearch): ListCommand {
-  if (page === undefined) throw brokenMessage('search');
-  trustText(text, 1, SEARCH_LENGTH_MAX, 'text of a search');
-  return { ...listFromWire(page), search: text };
 }
 
 function summariesFromWire(instanceIds: readonly string[]): EngineCommand {
