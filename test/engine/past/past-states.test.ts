@@ -1,5 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { memoryInstanceStore } from '#storage/memory/instances';
 import type { InstanceStore } from '#storage/ports/instances';
 import { type StateRow, statePages } from '#storage/ports/states';
 import {
@@ -102,6 +103,45 @@ past('are the same, whenever checkpoints and evictions happen', async () => {
   );
 });
 
+past('captured while a checkpoint is stored are stored by the next one', async () => {
+  const memory = memoryInstanceStore();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const store: InstanceStore = {
+    ...memory,
+    checkpoint: async (checkpoints) => {
+      await promise;
+      await memory.checkpoint(checkpoints);
+    },
+  };
+  const scene = instancesUnderTest({ store });
+  const random = new SeededRandom(SEED);
+  const lived = await live(scene, [observe(260)], random);
+  await scene.flush();
+  await live(scene, [observe(260)], random, lived);
+  resolve();
+  await scene.flush();
+  assert.equal(
+    (await statesOf(store)).map(({ cycle }) => cycle),
+    [256, 512],
+  );
+});
+
+past('in steps are the same before and after a checkpoint', async () => {
+  const scene = instancesUnderTest();
+  const random = new SeededRandom(SEED);
+  const lived = await live(scene, [observe(600)], random);
+  await scene.flush();
+  await live(scene, [observe(600)], random, lived);
+  const reads = pastReadsOf(scene);
+  const before = await reads.points(10);
+  assert.equal(
+    before.map(({ cycle }: { readonly cycle: number }) => cycle),
+    [256, 512, 768, 1_024, 1_200],
+  );
+  await scene.flush();
+  assert.equal(await reads.points(10), before);
+});
+
 const refused = suite('a past state that is not available');
 
 refused('is unknown after the present, and after the end of its generation', async () => {
@@ -168,6 +208,20 @@ refused(
     );
   },
 );
+
+refused('was not stored if an older release changed the model', async () => {
+  const { store, release } = storeOfReleases();
+  const scene = instancesUnderTest({ store });
+  const random = new SeededRandom(SEED);
+  const lived = await live(scene, [observe(100), observe(100, '1.1')], random);
+  await scene.evict();
+  release.isOld = false;
+  await live(scene, [observe(100)], random, lived);
+  const reads = pastReadsOf(scene);
+  const { reason, firstCycle } = await reads.refusal(50);
+  assert.equal([reason, firstCycle], ['state_not_stored', 256]);
+  assert.equal(await reads.texts([270]), [lived.get(1)?.[269]]);
+});
 
 refused('is not shown if the replay misses the next stored state', async () => {
   const { store } = instancesUnderTest();
