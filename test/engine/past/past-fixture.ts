@@ -1,4 +1,5 @@
 import { type PastCommand, PastReads } from '#engine/past-reads';
+import { Fault } from '#errors/fault';
 import type { EngineAnswer } from '#grpc/engine-messages';
 import { MODELS } from '#identity/model';
 import type { Clock } from '#stdlib/clock';
@@ -16,6 +17,13 @@ import {
 } from '#test/engine/instance/instance-fixture';
 import type { SeededRandom } from '#test/simulation/seeded-random';
 import { refusalOf } from '#test/support/settled';
+
+/** The refusal of a call. */
+export async function faultOf(call: () => unknown): Promise<Fault> {
+  const refusal = await refusalOf(call);
+  if (refusal instanceof Fault) return refusal;
+  throw refusal;
+}
 
 /** Reads of past states on a scene. On its manual clock, no slice ever ends. */
 export function pastReadsOf(scene: InstanceScene, clock: Clock = scene.clock) {
@@ -41,8 +49,7 @@ export function pastReadsOf(scene: InstanceScene, clock: Clock = scene.clock) {
       bodyOf(await at(cycles, generation)).data.states.map(textOf),
     points: async (points: number, generation?: number) =>
       bodyOf(await ask({ kind: 'readStates', generation, cycles: [], points })).data.states,
-    refusal: async (cycle: number, generation?: number) =>
-      await refusalOf(() => at([cycle], generation)),
+    refusal: (cycle: number, generation?: number) => faultOf(() => at([cycle], generation)),
   };
 }
 

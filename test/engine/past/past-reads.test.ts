@@ -20,9 +20,8 @@ import {
   observed,
   START_MS,
 } from '#test/engine/instance/instance-fixture';
-import { live, observe, pastReadsOf, reset, textOf } from '#test/engine/past/past-fixture';
+import { faultOf, live, observe, pastReadsOf, reset, textOf } from '#test/engine/past/past-fixture';
 import { SeededRandom } from '#test/simulation/seeded-random';
-import { refusalOf } from '#test/support/settled';
 
 const OTHER_ID = 'inst_00000000000000bb';
 const COMMAND = { kind: 'readStates', generation: undefined, cycles: [1], points: 0 } as const;
@@ -75,7 +74,7 @@ reading('ends at its deadline', async () => {
     metrics: createMetrics(),
   });
   const asked = () => reads.answer(call, { ...COMMAND, cycles: [100] }, () => viewOf(scene));
-  assert.is((await refusalOf(asked)).reason, 'deadline_exceeded');
+  assert.is((await faultOf(asked)).reason, 'deadline_exceeded');
 });
 
 /** View of the default instance, as its turn answers. */
@@ -93,11 +92,11 @@ reading('takes few of the places, so that other accounts are served', async () =
   const ask = (accountId: string) =>
     reads.answer({ accountId, deadlineAtMs }, { ...COMMAND, cycles: [0] }, () => promise);
   const waiting = Array.from({ length: 8 }, () => ask('a'));
-  assert.is((await refusalOf(() => ask('a'))).reason, 'overloaded');
+  assert.is((await faultOf(() => ask('a'))).reason, 'overloaded');
   const others = ['b', 'c', 'd', 'e', 'f', 'g', 'h'].flatMap((id) =>
     Array.from({ length: 8 }, () => ask(id)),
   );
-  assert.is((await refusalOf(() => ask('i'))).reason, 'overloaded');
+  assert.is((await faultOf(() => ask('i'))).reason, 'overloaded');
   const scene = await createdInstance();
   resolve(await viewOf(scene));
   assert.is((await Promise.all([...waiting, ...others])).length, 64);
@@ -123,7 +122,7 @@ reading('is refused as trimmed or deleted if that happens meanwhile', async () =
         await scene.flush();
         return view;
       });
-    const { code, reason } = await refusalOf(asked);
+    const { code, reason } = await faultOf(asked);
     const expected = change === 'trim' ? 'cycle_trimmed' : undefined;
     assert.equal([code, reason, views], ['not_found', expected, 2]);
   }
@@ -166,7 +165,7 @@ forks('reaches the states of its parent, across stored states, evictions and a r
 forks('is refused while an engine of an older release could take it over', async () => {
   const scene = instancesUnderTest({ mayFork: () => false });
   await live(scene, [observe(3)], new SeededRandom(2));
-  const { code, reason } = await refusalOf(() => forked(scene, 2));
+  const { code, reason } = await faultOf(() => forked(scene, 2));
   assert.equal([code, reason], ['service_unavailable', 'upgrade_in_progress']);
   assert.not(scene.isInMemory(OTHER_ID));
 });
