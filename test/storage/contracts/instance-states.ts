@@ -6,7 +6,7 @@ import type { Open } from '#test/storage/contracts/instance-rows';
 import { checkpointAt, headAt, markerAt, storeOne } from '#test/storage/contracts/rows';
 
 /** A state at a position. Its energy identifies the position. */
-export function stateRow(generation: number, cycle: number): StateRow {
+function stateRow(generation: number, cycle: number): StateRow {
   return {
     ...{ generation, cycle, ordinal: 1_000 * (generation - 1) + cycle },
     cause: cycle === 0 ? 'default' : 'spaced',

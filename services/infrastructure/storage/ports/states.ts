@@ -66,9 +66,6 @@ export async function* statePages(
   }
 }
 
-/** Maximum number of states that one call finds. Source: interface 4.2, `points`. */
-export const STATES_FOUND_MAX = 200;
-
 /** Compares two positions, for a sort with the oldest position first. */
 export function comparePositions(one: StatePosition, other: StatePosition): number {
   return one.generation - other.generation || one.cycle - other.cycle;
