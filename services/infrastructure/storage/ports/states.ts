@@ -1,11 +1,12 @@
 import { ByteWriter, CorruptState, readerOf } from '#storage/ports/bytes';
 
 /**
- * Reason for which a state is stored:
- * - `spaced`: the number of observations is a multiple of `STATE_SPACING`;
- * - `model`: first observation under another model than the observation before;
- * - `initial`, `default`: start of a generation, by a reset of this mode;
- * - `forked`: start of an instance that was forked from another instance.
+ * Reason for which a state is stored.
+ *
+ * - `spaced`: The number of observations is a multiple of `STATE_SPACING`.
+ * - `model`: The observation is the first observation under another model.
+ * - `initial`, `default`: A reset of this mode began a generation.
+ * - `forked`: The instance was forked from another instance.
  */
 export type StateCause = (typeof STATE_CAUSES)[number];
 
