@@ -46,6 +46,24 @@ const observation = record({
 
 const cursor = record({ ordinal: offset, drift: offset, generation: offset, version: offset });
 
+/** A fork with its start. Strengths and energy are not sent. */
+const forkCommand: fc.Arbitrary<EngineCommand> = record({
+  parentId: token,
+  generation: version,
+  cycle: offset,
+  originMs: fc.nat({ max: 8.64e15 }),
+  observedAtMs: fc.option(fc.nat({ max: 8.64e15 }), { nil: undefined }),
+  modelVersion: token,
+  state: fc
+    .uint8Array({ minLength: 1, maxLength: 800 })
+    .map((bytes) => Buffer.from(bytes).toString('latin1')),
+}).map((start) => {
+  const { cycle, generation } = start;
+  const none = { modeStrengths: [], energyLevel: 0 };
+  const fork = { cycle, generation, start };
+  return { kind: 'create' as const, name: 'a fork', description: '', ...none, fork };
+});
+
 const command: fc.Arbitrary<EngineCommand> = fc.oneof(
   record({
     kind: fc.constant('create' as const),
@@ -106,6 +124,18 @@ const command: fc.Arbitrary<EngineCommand> = fc.oneof(
     createdAtMs: fc.nat({ max: 8.64e15 }),
   }),
   record({ kind: fc.constant('removeListingRow' as const), version }),
+  record({
+    kind: fc.constant('readStates' as const),
+    generation: fc.option(version, { nil: undefined }),
+    cycles: fc.array(offset, { minLength: 1, maxLength: 10 }),
+    points: fc.constant(0),
+  }),
+  record({
+    kind: fc.constant('readForkStart' as const),
+    generation: fc.option(version, { nil: undefined }),
+    cycle: offset,
+  }),
+  forkCommand,
   record({
     kind: fc.constant('trim' as const),
     history: version,
@@ -250,15 +280,17 @@ export const fault = record({
   message: text(0, 4_000),
   reason: fc.option(fc.constantFrom(...reasons), { nil: undefined }),
   field: fc.option(fc.string({ maxLength: 60 }), { nil: undefined }),
+  firstCycle: fc.option(offset, { nil: undefined }),
   retryAfterS: fc.option(fc.nat(), { nil: undefined }),
   isOutcomeUnknown: fc.boolean(),
   owner: fc.option(record({ incarnation: token, address: hostPort, epoch: version }), {
     nil: undefined,
   }),
-}).map(({ code, message, reason, field, retryAfterS, isOutcomeUnknown, owner }) => {
+}).map(({ code, message, reason, field, firstCycle, retryAfterS, isOutcomeUnknown, owner }) => {
   const optional = {
     ...(reason === undefined ? {} : { reason }),
     ...(field === undefined ? {} : { field }),
+    ...(firstCycle === undefined ? {} : { firstCycle }),
     ...(retryAfterS === undefined ? {} : { retryAfterS }),
     ...(owner === undefined ? {} : { owner }),
   };

@@ -263,6 +263,7 @@ async function makeTraffic(running: Service): Promise<string[]> {
     await caller.send('POST', `/instances/${id}/process`, { json: now });
   }
   await caller.send('POST', '/process', { json: { observations: [{ instance_id: id, ...now }] } });
+  await caller.send('GET', `/instances/${id}/states?cycles=0`);
   for (const path of [
     '/instances',
     `/instances/${id}/drift`,

@@ -371,6 +371,7 @@ export function faultToWire(fault: Fault): WireFault {
 export function faultFromWire(wire: WireFault): Fault {
   const { code, message, reason, field, firstCycle, retryAfterS, outcomeUnknown, owner } = wire;
   if (!isCode(code)) throw brokenMessage('fault code');
+  if (firstCycle !== undefined) trustInteger(firstCycle, 0, Number.MAX_SAFE_INTEGER, 'first cycle');
   if (field !== undefined) trustText(field, 0, FAULT_TEXT_LENGTH_MAX, 'fault field');
   return new Fault(code, trustText(message, 0, FAULT_TEXT_LENGTH_MAX, 'fault message'), {
     reason: isReason(reason) ? reason : undefined,

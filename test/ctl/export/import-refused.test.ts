@@ -193,6 +193,14 @@ refused('if a head does not follow from its rows', async () => {
   assert.match(spoilt, /line 6: inst_\w+ contradicts its rows: cycle is 0\.5; the replay/);
   const stronger = await wrong('observation', (line) => ({ ...line, signal: 0.25 }));
   assert.match(stronger, /line \d+: inst_\w+ contradicts its rows: /);
+  const planted = await wrong('state', (line) => {
+    const model = vector(line['model']);
+    model.writeDoubleLE(0.5, OFFSET.energy * Float64Array.BYTES_PER_ELEMENT);
+    return { ...line, model: model.toString('base64') };
+  });
+  assert.match(planted, /line \d+: inst_\w+ contradicts its rows: the state at cycle \d+ of/);
+  const misplaced = await wrong('state', (line) => ({ ...line, ordinal: 9_999 }));
+  assert.match(misplaced, /line \d+: state: cycle \d+ of generation \d+ is out of place/);
   const other = await wrong('instance', (line) => ({ ...line, model_version: '0.1' }));
   assert.match(other, /line 6: inst_\w+ needs model 0\.1; this program has 1\.0, 1\.1$/);
 });

@@ -27,6 +27,21 @@ const change: fc.Arbitrary<InstanceChange> = fc.oneof(
     energyLevel: share,
   }),
   fc.record({
+    kind: fc.constant('forked' as const),
+    accountId: text,
+    name: text,
+    description: text,
+    start: fc.record({
+      parentId: text,
+      generation: fc.integer({ min: 1, max: 99 }),
+      cycle: fc.nat({ max: 1e9 }),
+      originMs: timestampMs,
+      observedAtMs: fc.option(timestampMs, { nil: undefined }),
+      modelVersion: fc.constant(MODEL_VERSION),
+      state: fc.float64Array({ minLength: 94, maxLength: 94 }).map((state) => packedState(state)),
+    }),
+  }),
+  fc.record({
     kind: fc.constant('renamed' as const),
     name: fc.option(text, { nil: undefined }),
     description: fc.option(text, { nil: undefined }),

@@ -51,6 +51,7 @@ export type Replaced = {
   readonly gate?: ShardGate;
   readonly chunkBounds?: ChunkBounds;
   readonly models?: Models;
+  readonly mayFork?: () => boolean;
 };
 
 /** A call with defaults for all fields but the command. */
@@ -155,9 +156,9 @@ function hostsOf(
   );
   const engines = directoryOwner(directories);
   const directory = remoteDirectory(listings, engines, clock);
-  const { chunkBounds, models } = replaced;
+  const { chunkBounds, models, mayFork } = replaced;
   const measured = engineMetrics(metrics, clock);
-  const ports = { store, chunkBounds, models, directory, metrics: measured };
+  const ports = { store, chunkBounds, models, mayFork, directory, metrics: measured };
   const kind = new InstanceKind(ports);
   const host = new ActorHost(kind, config, portsOf('instance'));
   return { metrics, bugs, directories, host };

@@ -1,6 +1,10 @@
 import { type PastCommand, PastReads } from '#engine/past-reads';
+import { Fault } from '#errors/fault';
 import type { EngineAnswer } from '#grpc/engine-messages';
 import { MODELS } from '#identity/model';
+import type { Clock } from '#stdlib/clock';
+import { memoryInstanceStore } from '#storage/memory/instances';
+import type { InstanceStore } from '#storage/ports/instances';
 import { createMetrics } from '#telemetry/metrics';
 import {
   ANCHORED,
@@ -14,12 +18,19 @@ import {
 import type { SeededRandom } from '#test/simulation/seeded-random';
 import { refusalOf } from '#test/support/settled';
 
-/** Reads of past states on a scene. */
-export function pastReadsOf(scene: InstanceScene, instanceId = INSTANCE_ID) {
+/** The refusal of a call. */
+export async function faultOf(call: () => unknown): Promise<Fault> {
+  const refusal = await refusalOf(call);
+  if (refusal instanceof Fault) return refusal;
+  throw refusal;
+}
+
+/** Reads of past states on a scene. On its manual clock, no slice ever ends. */
+export function pastReadsOf(scene: InstanceScene, clock: Clock = scene.clock) {
   const { store, host } = scene;
+  const instanceId = INSTANCE_ID;
   const metrics = createMetrics();
-  // Sleeps do not advance the manual clock, so slices never end on it.
-  const reads = new PastReads({ store, models: MODELS, clock: scene.clock, metrics });
+  const reads = new PastReads({ store, models: MODELS, clock, metrics });
   const ask = (command: PastCommand): Promise<EngineAnswer> => {
     const call = callOf(command, { instanceId });
     return reads.answer(call, command, async () => {
@@ -38,8 +49,7 @@ export function pastReadsOf(scene: InstanceScene, instanceId = INSTANCE_ID) {
       bodyOf(await at(cycles, generation)).data.states.map(textOf),
     points: async (points: number, generation?: number) =>
       bodyOf(await ask({ kind: 'readStates', generation, cycles: [], points })).data.states,
-    refusal: async (cycle: number, generation?: number) =>
-      await refusalOf(() => at([cycle], generation)),
+    refusal: (cycle: number, generation?: number) => faultOf(() => at([cycle], generation)),
   };
 }
 
@@ -47,6 +57,20 @@ export function pastReadsOf(scene: InstanceScene, instanceId = INSTANCE_ID) {
 export type Step =
   | { readonly kind: 'observe'; readonly count: number; readonly modelVersion?: string }
   | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' };
+
+/** A store that drops past states while `isOld`, like an engine of an older release. */
+export function storeOfReleases() {
+  const memory = memoryInstanceStore();
+  const release = { isOld: true };
+  const store: InstanceStore = {
+    ...memory,
+    checkpoint: (checkpoints) =>
+      memory.checkpoint(
+        checkpoints.map((one) => (release.isOld ? { ...one, states: undefined } : one)),
+      ),
+  };
+  return { store, release };
+}
 
 /** Snapshot, contract and drift of a state, as JSON. */
 export function textOf({ snapshot, contract, drift }: Record<string, unknown>): string {
@@ -56,11 +80,11 @@ export function textOf({ snapshot, contract, drift }: Record<string, unknown>): 
 /** States as answered, by generation and cycle. */
 export type Lived = Map<number, string[]>;
 
-const observe = (count: number, modelVersion?: string): Step =>
+export const observe = (count: number, modelVersion?: string): Step =>
   modelVersion === undefined
     ? { kind: 'observe', count }
     : { kind: 'observe', count, modelVersion };
-const reset = (mode: 'initial' | 'default'): Step => ({ kind: 'reset', mode });
+export const reset = (mode: 'initial' | 'default'): Step => ({ kind: 'reset', mode });
 
 /** A life with resets of both modes, an empty generation, and a change from model 1.0 to 1.1. */
 export const LIFE: readonly Step[] = [
@@ -75,16 +99,26 @@ export const LIFE: readonly Step[] = [
   observe(260),
 ];
 
-/** Creates the default instance with model 1.0, runs steps, and records each cycle's answer. */
+/** Maximum interval between two observations, in milliseconds. */
+const STEP_MS_MAX = 600_000;
+
+/**
+ * Creates the default instance with model 1.0, unless `lived` continues, runs steps, and records each cycle's
+ * answer.
+ */
 export async function live(
   scene: InstanceScene,
   steps: readonly Step[],
   random: SeededRandom,
+  lived: Lived = new Map(),
 ): Promise<Lived> {
-  const lived: Lived = new Map([[1, []]]);
-  await scene.ask(ANCHORED, { modelVersion: '1.0' });
-  let generation = 1;
-  let atMs = START_MS;
+  if (lived.size === 0) {
+    await scene.ask(ANCHORED, { modelVersion: '1.0' });
+    lived.set(1, []);
+  }
+  let generation = lived.size;
+  const seen = [...lived.values()].reduce((sum, states) => sum + states.length, 0);
+  let atMs = START_MS + seen * STEP_MS_MAX;
   for (const step of steps) {
     if (step.kind === 'reset') {
       scene.jump(1_000);
@@ -95,7 +129,7 @@ export async function live(
     }
     for (let left = step.count; left > 0; left -= 100) {
       const some = Array.from({ length: Math.min(left, 100) }, () => {
-        atMs += random.whole(1_000, 600_000);
+        atMs += random.whole(1_000, STEP_MS_MAX);
         return observation(random, atMs);
       });
       const command = { ...observed(...some), isBatch: true, isEveryStateWanted: true };

@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert';
 import { type Chunk, type InstanceStore, type NewestRows, NO_ROWS } from '#storage/ports/instances';
 import { togetherOf } from '#test/storage/contracts/instance-batches';
 import { type Open, rowsOf } from '#test/storage/contracts/instance-rows';
+import { statesOf } from '#test/storage/contracts/instance-states';
 import { trimmingOf } from '#test/storage/contracts/instance-trims';
 import {
   answerRow,
@@ -23,7 +24,7 @@ const ANSWER_AGE_MS = 24 * 60 * 60 * 1_000;
  * `suite` may be a variant of uvu's `suite` that skips all tests.
  */
 export function instanceStoreContract(name: string, open: Open, suite = plainSuite): Test[] {
-  const parts = [headsOf, togetherOf, rowsOf, trimmingOf, answersOf, deletionOf];
+  const parts = [headsOf, togetherOf, rowsOf, trimmingOf, statesOf, answersOf, deletionOf];
   return parts.map((part) => part(name, open, suite));
 }
 

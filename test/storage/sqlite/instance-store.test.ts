@@ -7,7 +7,10 @@ import { emptied, scratchFiles } from '#test/storage/sqlite/scratch-file';
 const files = scratchFiles();
 const database = files.open();
 const open = async () =>
-  sqliteInstanceStore(await emptied(database, 'heads', 'history', 'drift', 'answers'), ONE_BUCKET);
+  sqliteInstanceStore(
+    await emptied(database, 'heads', 'history', 'drift', 'answers', 'states'),
+    ONE_BUCKET,
+  );
 
 for (const part of instanceStoreContract('SQLite', open)) part.run();
 const openPaged = async () => ({ store: await open(), prefix: 'inst_' });

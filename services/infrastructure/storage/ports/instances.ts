@@ -208,7 +208,7 @@ export interface InstanceStore {
   /** Stored states within a range of positions. Throws `CorruptState` for a damaged state. */
   readStates(instanceId: string, range: StateRange): Promise<StateRow[]>;
   /**
-   * Stored states at these cycles of a generation, at most `STATES_FOUND_MAX`, in any order. Cycles
+   * Stored states at these cycles of a generation, at most 200, in any order. Cycles
    * without a stored state are left out. Throws `CorruptState` for a damaged state.
    */
   findStates(

@@ -1,11 +1,12 @@
 import { ByteWriter, CorruptState, readerOf } from '#storage/ports/bytes';
 
 /**
- * Reason for which a state is stored:
- * - `spaced`: the number of observations is a multiple of `STATE_SPACING`;
- * - `model`: first observation under another model than the observation before;
- * - `initial`, `default`: start of a generation, by a reset of this mode;
- * - `forked`: start of an instance that was forked from another instance.
+ * Reason for which a state is stored.
+ *
+ * - `spaced`: The number of observations is a multiple of `STATE_SPACING`.
+ * - `model`: The observation is the first observation under another model.
+ * - `initial`, `default`: A reset of this mode began a generation.
+ * - `forked`: The instance was forked from another instance.
  */
 export type StateCause = (typeof STATE_CAUSES)[number];
 
@@ -65,9 +66,6 @@ export async function* statePages(
     from = { generation: last.generation, cycle: last.cycle + 1 };
   }
 }
-
-/** Maximum number of states that one call finds. Source: interface 4.2, `points`. */
-export const STATES_FOUND_MAX = 200;
 
 /** Compares two positions, for a sort with the oldest position first. */
 export function comparePositions(one: StatePosition, other: StatePosition): number {

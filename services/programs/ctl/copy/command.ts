@@ -35,7 +35,7 @@ export const COPY: StoresCommand = {
   words: ['copy'],
   summary: 'copy all data to empty stores',
   description:
-    'Copies all data from one place to an empty place: accounts with keys, members, meters, feeds, billing and audit trails; instances with history, drift and stored answers; and journals. No process may serve either place meanwhile. Compares both sides and replays every history before the accounts open. After an interruption, run the command again. `--secret-file` writes the generated cluster secret of a data file to a new file.',
+    'Copies all data from one place to an empty place: accounts with keys, members, meters, feeds, billing and audit trails; instances with history, drift, past states and stored answers; and journals. No process may serve either place meanwhile. Compares both sides and replays every history before the accounts open. After an interruption, run the command again. `--secret-file` writes the generated cluster secret of a data file to a new file.',
   args: [],
   options: {
     from: { value: 'place', about: 'source', isRequired: true, faultOf: placeFaultOf },

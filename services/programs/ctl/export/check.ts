@@ -263,7 +263,7 @@ async function isProved(
   line: number,
 ): Promise<boolean> {
   const byPosition = new Map(states.map((row) => [placeOf(row), row]));
-  const onCycle = (row: HistoryRow, replayed: readonly State[]): void => {
+  const onCycle = (row: StatePosition, replayed: readonly State[]): void => {
     const stored = byPosition.get(placeOf(row));
     // A replay of older generations has only the values that all models share.
     const isReached = replayed.some((state) => stored?.state.startsWith(packedState(state)));
@@ -271,8 +271,10 @@ async function isProved(
     const where = `cycle ${row.cycle} of generation ${row.generation}`;
     file.fail(`${id} contradicts its rows: the state at ${where} is another`, line);
   };
+  const onReset = (generation: number, replayed: readonly State[]) =>
+    onCycle({ generation, cycle: 0 }, replayed);
   const resets = knownResets(states);
-  const replay = await verifyHead(head, readHistory(file), { resets, onCycle });
+  const replay = await verifyHead(head, readHistory(file), { resets, onCycle, onReset });
   switch (replay.kind) {
     case 'same':
       return true;

@@ -34,7 +34,7 @@ export const EXPORT: ClusterCommand = {
   words: ['export'],
   summary: 'write an account as JSON lines',
   description:
-    'Writes an account with its keys (as digests), instances, observations and drift events as JSON lines, to standard output or a new file. The export contains every change that was acknowledged at least two minutes before the start. The export does not contain the feed of the account: after an import, the feed begins empty.',
+    'Writes an account with its keys (as digests), instances, past states, observations and drift events as JSON lines, to standard output or a new file. The export contains every change that was acknowledged at least two minutes before the start. The export does not contain the feed of the account: after an import, the feed begins empty.',
   args: [ACCOUNT],
   options: { file: { value: 'path', about: 'path of a new file (default: standard output)' } },
   async run(ports, [id = ''], { file, json }, { write, report, warn }) {

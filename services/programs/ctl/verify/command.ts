@@ -20,7 +20,7 @@ export const VERIFY: ClusterCommand = {
   words: ['verify'],
   summary: 'replay a stored history and compare',
   description:
-    'Computes the state of an instance again from its stored history. Compares the result bit for bit with the stored state (the head), and checks that no drift event is missing. If they differ, exits with 3.',
+    'Computes the state of an instance again from its stored history. Compares the result bit for bit with the stored state (the head) and between past states, and checks that no drift event is missing. If they differ, exits with 3.',
   args: [INSTANCE_ID],
   options: {},
   async run(ports, [id = '']) {

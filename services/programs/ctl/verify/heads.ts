@@ -30,6 +30,8 @@ type ReplayOptions = {
    * known, no state if the start is unknown. The states are valid only during the call.
    */
   readonly onCycle?: (row: HistoryRow, states: readonly State[]) => void;
+  /** Called after each reset, as `onCycle` after each row. */
+  readonly onReset?: (generation: number, states: readonly State[]) => void;
 };
 
 /** Result of replaying a stored history. */
@@ -72,7 +74,8 @@ export async function verifyHead(
   const { modelVersion, deletedAtMs } = head;
   if (deletedAtMs !== undefined) return { kind: 'deleted', rows: await countOf(rows) };
   const model = MODELS.find(modelVersion);
-  const branches = model && new ReplayBranches(head, model, options.resets ?? new Map());
+  const branches =
+    model && new ReplayBranches(head, model, options.resets ?? new Map(), options.onReset);
   const order = new RowOrder(head);
   let isInOrder = true;
   for await (const row of rows) {

@@ -9,6 +9,9 @@ export type KnownReset = {
   readonly atMs: number | undefined;
 };
 
+/** Called with the possible states at the start of a generation. Valid during the call only. */
+type OnReset = (generation: number, states: readonly State[]) => void;
+
 /** Start of a replayed state, from the strongest to the weakest proof. */
 export type ReplayStart =
   /** Creation: all rows were replayed. */
@@ -60,6 +63,7 @@ export class ReplayBranches {
   #isTakenOver = false;
   readonly #resets: ReadonlyMap<number, KnownReset>;
   readonly #initial: State;
+  readonly #onReset: OnReset;
   #branches: ReplayedState[];
   #generation: number;
   #rows: number;
@@ -67,9 +71,15 @@ export class ReplayBranches {
   #observedAtMs: number | undefined;
   #isIncomplete: boolean;
 
-  /** `model` is the model of the head. */
-  constructor(head: InstanceHead, model: Model, resets: ReadonlyMap<number, KnownReset>) {
+  /** `model` is the model of the head. `onReset` gets each new generation and its first states. */
+  constructor(
+    head: InstanceHead,
+    model: Model,
+    resets: ReadonlyMap<number, KnownReset>,
+    onReset: OnReset = () => undefined,
+  ) {
     this.#head = head;
+    this.#onReset = onReset;
     this.#model = model;
     this.#resets = resets;
     this.#initial = FIRST.resetToInitial(head.model);
@@ -119,6 +129,11 @@ export class ReplayBranches {
   }
 
   #reset(): void {
+    this.#begin();
+    this.#onReset(this.#generation, this.states);
+  }
+
+  #begin(): void {
     this.#generation += 1;
     this.#observedAtMs = undefined;
     const mode = this.#resets.get(this.#generation)?.mode;

@@ -1,3 +1,4 @@
+import { strict as assert } from 'node:assert';
 import type { ActorKind } from '#actor-runtime/actor-kind';
 import type { Outbox } from '#actor-runtime/outbox';
 import type { Turn } from '#actor-runtime/turn';
@@ -53,6 +54,7 @@ import {
   type AnswerRow,
   type InstanceStore,
   trimmedOf,
+  unpackedState,
 } from '#storage/ports/instances';
 
 type InstancePorts = {
@@ -264,7 +266,8 @@ export class InstanceKind
       const text = 'some engines run an earlier release, which cannot read forks; retry later';
       throw faultFor('upgrade_in_progress', text, { retryAfterS: 60 });
     }
-    const { version } = modelOf(models, start.modelVersion, instanceId);
+    const { version, stateLength } = modelOf(models, start.modelVersion, instanceId);
+    assert(unpackedState(start.state).length === stateLength, 'a fork has a state of its model');
     const { name, description } = config;
     const change: InstanceChange = { kind: 'forked', accountId, name, description, start };
     return { change, version };
