@@ -142,6 +142,8 @@ def _outcome(client: Any, case: Mapping[str, Any]) -> Any:
         result = getattr(target, name)(*first, **arguments, **options)
         if name == "events":
             return _followed(result, case["expect"])
+        if name == "follow":
+            return _items(result, case["expect"])
         return list(result) if name.startswith("iterate") else _with_pages(result, case["expect"])
     except errors.IdentityEngineError as error:
         return error
@@ -169,6 +171,15 @@ def _followed(stream: Any, expect: Mapping[str, Any]) -> dict[str, Any]:
     return {"events": events, "ends": has_ended, "last_event_id": last, "error": error}
 
 
+def _items(stream: Any, expect: Mapping[str, Any]) -> dict[str, Any]:
+    """Reads the expected items of the account's events."""
+    iterator = iter(stream)
+    items = [next(iterator) for _ in expect["events"]]
+    cursor = stream.cursor
+    stream.close() if hasattr(stream._target, "close") else stream.aclose()
+    return {"items": items, "cursor": cursor}
+
+
 def _with_pages(result: Any, expect: Mapping[str, Any]) -> Any:
     """Returns the result, or all expected pages. Asserts that no page follows."""
     if "pages" not in expect:
@@ -184,7 +195,7 @@ def _check(case: Mapping[str, Any], outcome: Any) -> None:
     expect = case["expect"]
     if "events" in expect:
         assert isinstance(outcome, dict), repr(outcome)
-        return _check_events(expect, outcome)
+        return (_check_items if "items" in outcome else _check_events)(expect, outcome)
     if "error" in expect:
         return _check_error(expect["error"], outcome)
     assert not isinstance(outcome, Exception), repr(outcome)
@@ -290,6 +301,14 @@ def _check_events(expect: Mapping[str, Any], outcome: dict[str, Any]) -> None:
         _check_error(expect["error"], outcome["error"])
     if "last_event_id" in expect:
         assert outcome["last_event_id"] == expect["last_event_id"]
+
+
+def _check_items(expect: Mapping[str, Any], outcome: dict[str, Any]) -> None:
+    for item, wanted in zip(outcome["items"], expect["events"], strict=True):
+        assert (item.type, item.cursor) == ("event" if "data" in wanted else "gap", wanted["id"])
+        if "data" in wanted:
+            _same_data(item.event, wanted["data"])
+    assert outcome["cursor"] == expect["last_event_id"]
 
 
 def test_cases_exist() -> None:

@@ -147,6 +147,41 @@ def test_events_follow_an_instance(client: Any, instance: Any) -> None:
     assert events.last_event_id == "3"
 
 
+def taken(events: Any, ids: set[str], number: int) -> list[Any]:
+    """The next items of these instances. Other tests use the same account."""
+    found: list[Any] = []
+    for item in events:
+        assert item.type == "event"
+        if item.event.instance_id in ids:
+            found.append(item)
+        if len(found) == number:
+            break
+    (events.close if hasattr(events._target, "close") else events.aclose)()
+    return found
+
+
+# Catches a wrong order, a wrong cursor, a filter or wait that is not sent, and another time zone.
+def test_events_of_an_account_are_followed_read_and_awaited(client: Any) -> None:
+    cursor = client.events.list(start="newest").pagination.next_cursor
+    ada, eva = (client.instances.create(name).data.id for name in ("Ada", "Eva"))
+    client.instances.update(ada, name="A")
+    client.instance(eva).reset("initial")
+    client.instances.delete(ada)
+    items = taken(client.events.follow(cursor=cursor), {ada, eva}, 5)
+    types = {id: [i.event.type for i in items if i.event.instance_id == id] for id in (ada, eva)}
+    assert types == {ada: ["created", "renamed", "deleted"], eva: ["created", "reset"]}
+    for index, item in enumerate(items[:-1]):
+        rest = taken(client.events.follow(cursor=item.cursor), {ada, eva}, 4 - index)
+        assert [each.event for each in rest] == [each.event for each in items[index + 1 :]]
+    reset = client.events.follow(cursor=cursor, types=["reset"])
+    assert [item.event.type for item in taken(reset, {ada, eva}, 1)] == ["reset"]
+    page = client.events.list(cursor=cursor, types=["reset"], wait=8)
+    assert eva in [each.instance_id for each in page.data]
+    error = raised(lambda: next(iter(client.events.follow(cursor="WzEsMCwwLDBd"))))
+    assert isinstance(error, errors.InvalidRequestError)
+    assert error.field == "Last-Event-ID"
+
+
 def test_personas_test_account_and_audit_are_readable(client: Any) -> None:
     personas = client.personas.list()
     assert len(personas.data) == 12

@@ -8,6 +8,7 @@ import { conditionalResultOf } from './read-result.ts';
 import { AccountResource } from './resources/account.ts';
 import { Audit } from './resources/audit.ts';
 import { Billing } from './resources/billing.ts';
+import { Events } from './resources/events.ts';
 import { type FleetOptions, processFleet } from './resources/fleet.ts';
 import { InstanceHandle } from './resources/instance-handle.ts';
 import { Instances } from './resources/instances.ts';
@@ -31,6 +32,8 @@ export class IdentityEngine {
   readonly account: AccountResource;
   /** The account's audit trail. */
   readonly audit: Audit;
+  /** The events of all instances of the account. */
+  readonly events: Events;
   /** Payment provider pages. */
   readonly billing: Billing;
   readonly #caller: Caller;
@@ -43,6 +46,7 @@ export class IdentityEngine {
     this.tests = new Tests(this.#caller);
     this.account = new AccountResource(this.#caller);
     this.audit = new Audit(this.#caller);
+    this.events = new Events(this.#caller);
     this.billing = new Billing(this.#caller);
   }
 

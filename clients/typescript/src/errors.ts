@@ -98,7 +98,10 @@ export class UnauthorizedError extends ApiError {}
 export class ForbiddenError extends ApiError {}
 /** 404: the object does not exist or belongs to another account. */
 export class NotFoundError extends ApiError {}
-/** 400, 408, 413 to 431, 422: the request is invalid; see `field` and `reason`. */
+/**
+ * 400, 408, 410, 413 to 431: the request is invalid; see `field` and `reason`. A 410 has the reason
+ * `cursor_expired`.
+ */
 export class InvalidRequestError extends ApiError {}
 /** 409: the version differs from `ifMatch`, or the instance already exists or was just deleted. */
 export class ConflictError extends ApiError {}

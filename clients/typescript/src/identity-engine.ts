@@ -78,6 +78,13 @@ export {
   UnauthorizedError,
   WebhookVerificationFailedError,
 } from './errors.ts';
+export type {
+  AccountEventStream,
+  Followed,
+  FollowedEvent,
+  FollowedGap,
+  FollowOptions,
+} from './events/account-event-stream.ts';
 export type { EventStream, EventsOptions } from './events/event-stream.ts';
 export type { InstanceEvent } from './events/instance-event.ts';
 export {
@@ -107,6 +114,7 @@ export type { Page } from './pages.ts';
 export type { AccountResource } from './resources/account.ts';
 export type { Audit } from './resources/audit.ts';
 export type { Billing } from './resources/billing.ts';
+export type { Events, EventsPageQuery } from './resources/events.ts';
 export type { FleetOptions } from './resources/fleet.ts';
 export type { BatchOptions, InstanceHandle, PastQuery } from './resources/instance-handle.ts';
 export type { Instances } from './resources/instances.ts';

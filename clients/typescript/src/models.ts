@@ -20,6 +20,21 @@ export type KeyScope =
   | 'audit billing'
   | (string & {});
 /** A later release may return other values. */
+export type EventType =
+  | 'created'
+  | 'renamed'
+  | 'reset'
+  | 'deleted'
+  | 'rolled_back'
+  | 'drift_changed'
+  | 'stress_changed'
+  | 'contract_changed'
+  | (string & {});
+/** A later release may return other values. */
+export type StressState = 'LOW' | 'MED' | 'HIGH' | 'OVER' | (string & {});
+/** A later release may return other values. */
+export type DriftLevel = 'D0' | 'D1' | 'D2' | 'D3' | (string & {});
+/** A later release may return other values. */
 export type Action =
   | 'explore'
   | 'question'
@@ -34,6 +49,7 @@ export type Action =
   | 'defer'
   | 'withdraw'
   | (string & {});
+export type EventsStart = 'oldest' | 'newest';
 /** A later release may return other values. */
 export type ActorKind =
   'key' | 'user' | 'operator' | 'provider' | 'service' | 'anonymous' | (string & {});
@@ -67,8 +83,6 @@ export type ModeTarget =
   | 'IDENTITY'
   | 'STRESS_RESPONSE';
 /** A later release may return other values. */
-export type StressState = 'LOW' | 'MED' | 'HIGH' | 'OVER' | (string & {});
-/** A later release may return other values. */
 export type ModeName =
   | 'Perception'
   | 'Exploration'
@@ -96,8 +110,6 @@ export type RecoveryPath =
   | 'reappraisal'
   | 'problem_solving'
   | (string & {});
-/** A later release may return other values. */
-export type DriftLevel = 'D0' | 'D1' | 'D2' | 'D3' | (string & {});
 /** A later release may return other values. */
 export type DriftReason =
   'within_band' | 'situational_departure' | 'sustained_shift' | 'identity_breach' | (string & {});
@@ -193,6 +205,7 @@ export type ErrorReason =
   | 'idempotency_key_reused'
   | 'invalid_parameter'
   | 'unknown_parameter'
+  | 'cursor_expired'
   | 'invalid_header'
   | 'malformed_request'
   | 'request_timeout'
@@ -361,6 +374,42 @@ export interface KeyDescription {
   /** `null`: never. */
   expires_at: string | null;
   [k: string]: unknown;
+}
+export interface AccountEvent {
+  /** Unique and permanent. A repeated event has the same id. */
+  id: string;
+  type: EventType;
+  /** Pattern `^inst_[0-9a-f]{16}$`. */
+  instance_id: string;
+  /** RFC 3339. */
+  occurred_at: string;
+  /** Cycle of the instance after the change. At least 0. */
+  cycle: number;
+  stress_state?: StressState;
+  drift_level?: DriftLevel;
+  /** Value before a change of stress state or drift level. */
+  from?: string;
+  /** Value after a change of stress state or drift level. */
+  to?: string;
+  allowed_actions?: ListChange;
+  forbidden_actions?: ListChange;
+  [k: string]: unknown;
+}
+export interface ListChange {
+  added: Action[];
+  removed: Action[];
+  [k: string]: unknown;
+}
+export interface AccountEventsQuery {
+  /** Start of the page: `next_cursor` of the previous page. 1 to 1024 characters. */
+  cursor?: string;
+  start?: EventsStart;
+  /** Maximum number of entries on the page. 1 to 1000; default 100. */
+  limit?: number;
+  /** Wanted types, separated by commas. Default: all types but `contract_changed`. */
+  types?: string;
+  /** Time to wait for an event if there is none, in seconds. 0 to 8; default 0. */
+  wait?: number;
 }
 export interface AnswerQuality {
   verdict: QualityVerdict;
@@ -754,6 +803,14 @@ export interface ErrorDetails {
   first_cycle?: number;
   /** Pattern `^[A-Za-z0-9._-]{8,64}$`. */
   request_id?: string;
+  [k: string]: unknown;
+}
+export interface EventsPagination {
+  /** At least 1. */
+  limit: number;
+  has_more: boolean;
+  /** `cursor` of the next page. Present on every page. */
+  next_cursor: string;
   [k: string]: unknown;
 }
 export interface EventsQuery {

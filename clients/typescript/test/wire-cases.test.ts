@@ -1,8 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
+  type AccountEventStream,
   type ClientOptions,
   type EventStream,
+  type Followed,
   IdentityEngine,
   type InstanceEvent,
   type Limits,
@@ -43,8 +45,8 @@ async function play(client: IdentityEngine, { call, expect, exchanges }: WireCas
     return typeof answer === 'object' ? (answer.body as Seen) : {};
   };
   const items = expect.items_of?.flatMap((index) => bodyOf(index)['data']);
-  if (call.method === 'instance.events') {
-    await assertEvents(makeCall(client, call) as EventStream, expect);
+  if (expect.events !== undefined) {
+    await assertStream(makeCall(client, call) as EventStream | AccountEventStream, expect);
   } else if (expect.error !== undefined) {
     assertError(await errorOf(() => outcomeOf(makeCall(client, call))), expect.error);
   } else if (/\.iterate/.test(call.method)) {
@@ -92,6 +94,10 @@ async function itemsOf(first: Seen, pages: number): Promise<unknown[]> {
   return items;
 }
 
+function assertStream(stream: EventStream | AccountEventStream, expect: Expected): Promise<void> {
+  return 'cursor' in stream ? assertFollowed(stream, expect) : assertEvents(stream, expect);
+}
+
 async function assertEvents(stream: EventStream, expect: Expected): Promise<void> {
   const iterator = stream[Symbol.asyncIterator]();
   for (const wanted of expect.events ?? []) {
@@ -109,6 +115,20 @@ async function assertEvents(stream: EventStream, expect: Expected): Promise<void
   }
   if (expect.last_event_id !== undefined) assert.is(stream.lastEventId, expect.last_event_id);
   await iterator.return();
+}
+
+async function assertFollowed(stream: AccountEventStream, expect: Expected): Promise<void> {
+  const iterator = stream[Symbol.asyncIterator]();
+  const seen: object[] = [];
+  for (const _ of expect.events ?? []) seen.push(shown((await iterator.next()).value as Followed));
+  assert.equal(seen, expect.events);
+  assert.is(stream.cursor, expect.last_event_id);
+  await iterator.return();
+}
+
+function shown(item: Followed): object {
+  if (item.type === 'gap') return { event: 'gap', id: item.cursor };
+  return { event: item.event.type, id: item.cursor, data: item.event };
 }
 
 function assertFacts(result: Seen, expect: Expected): void {

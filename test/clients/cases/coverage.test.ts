@@ -173,7 +173,9 @@ covered('cover every event of interface 6, and an unknown event', () => {
   const documented = [...section.matchAll(/^\| `(\w+)` \|/gm)].map(([, event = '']) => event);
   assert.equal(documented.sort(), Object.keys(EVENT_DATA).sort());
   const seen = new Set(
-    cases.flatMap(({ expect }) => expect['events'] ?? []).map(({ event }) => event),
+    casesOf('streamEvents')
+      .flatMap(({ expect }) => expect['events'] ?? [])
+      .map(({ event }) => event),
   );
   for (const event of documented) assert.ok(seen.has(event), event);
   assert.ok([...seen].some((event) => !documented.includes(event)));

@@ -103,7 +103,7 @@ export async function pageCases(tape: Tape): Promise<void> {
 }
 
 /** Records a call and all following pages, as `next()` requests the pages. */
-async function pagesOf(tape: Tape, name: string, call: Call): Promise<void> {
+export async function pagesOf(tape: Tape, name: string, call: Call): Promise<void> {
   const exchanges = await exchangesOf(tape, call);
   const [first] = exchanges;
   const pagination = typeof first?.answer === 'object' ? first.answer.body.pagination : undefined;
@@ -129,7 +129,7 @@ async function exchangesOf(tape: Tape, call: Call) {
     if (typeof answer !== 'object') return exchanges;
     const next = nextOf(answer.body);
     if (next === undefined) return exchanges;
-    const { offset: _, ...rest } = call.arguments ?? {};
+    const { offset: _, start: __, ...rest } = call.arguments ?? {};
     exchanges.push(await tape.exchange({ ...call, arguments: { ...rest, ...next } }));
   }
 }
@@ -137,7 +137,9 @@ async function exchangesOf(tape: Tape, call: Call) {
 /** Returns the query fields for the next page. Undefined after the last page. */
 function nextOf({ data, pagination }: Json): Record<string, Json> | undefined {
   const { offset, has_more, next_cursor } = pagination;
-  if (next_cursor !== undefined) return next_cursor === null ? undefined : { cursor: next_cursor };
+  // Every page of events has a cursor.
+  if (next_cursor === null || (next_cursor !== undefined && has_more === false)) return undefined;
+  if (next_cursor !== undefined) return { cursor: next_cursor };
   return has_more === true ? { offset: offset + data.length } : undefined;
 }
 

@@ -12,7 +12,7 @@ type After = 'end' | 'cut' | 'open';
 const EVENT_MS_MAX = 60_000;
 
 /** Records the blocks of a stream. */
-class Recording {
+export class Recording {
   readonly headers: Readonly<Record<string, string>>;
   readonly blocks: string[] = [];
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
@@ -27,19 +27,20 @@ class Recording {
   }
 
   static async open(tape: Tape, call: Call): Promise<Recording> {
-    const { path, headers } = requestOfCall(call);
+    const { path, query, headers } = requestOfCall(call);
     const authorization = `Bearer ${tape.key}`;
     const all = { authorization, 'x-request-id': 'req_of_a_stream', ...headers };
     const given = Object.entries(all).flatMap(([name, value]) =>
       value === null ? [] : [[name, value]],
     );
-    return new Recording(await fetch(`${tape.url}${path}`, { headers: Object.fromEntries(given) }));
+    const url = `${tape.url}${path}?${new URLSearchParams(query)}`;
+    return new Recording(await fetch(url, { headers: Object.fromEntries(given) }));
   }
 
-  /** Reads until a further block contains this text. Throws if the stream ends first. */
-  async until(text: string): Promise<void> {
+  /** Reads until a further block matches this text. Throws if the stream ends first. */
+  async until(text: string | RegExp): Promise<void> {
     const from = this.blocks.length;
-    while (!this.blocks.slice(from).some((block) => block.includes(text))) {
+    while (!this.blocks.slice(from).some((block) => block.search(text) >= 0)) {
       const { done, value } = await withinMs(systemClock, EVENT_MS_MAX, this.#reader.read(), () => {
         const last = this.blocks.at(-1) ?? 'no block';
         return new Error(`no ${text} arrived after ${last}`);
@@ -92,7 +93,7 @@ export async function eventCases(tape: Tape): Promise<void> {
 }
 
 /** Returns an answer that sends these parts of a stream. */
-function streamed(headers: Json, chunks: readonly string[], after: After): WireAnswer {
+export function streamed(headers: Json, chunks: readonly string[], after: After): WireAnswer {
   return { status: 200, headers, chunks: chunks.map(hurried), after };
 }
 
@@ -205,11 +206,12 @@ async function reconnectCases(tape: Tape, call: Call, headers: Json, blocks: rea
 }
 
 /** Headers of a refusal. The request id shows that the service sent the answer (interface 2.1). */
-const OF_REFUSAL = {
+export const OF_REFUSAL = {
   'content-type': 'application/json; charset=utf-8',
   'x-request-id': 'req_of_a_refused_stream',
 };
-const SHUTTING_DOWN = {
+/** Body of a refusal while the service is shutting down. */
+export const SHUTTING_DOWN = {
   ...{ error: 'service_unavailable', message: 'the server is shutting down' },
   details: { reason: 'shutting_down', request_id: 'req_of_a_stream' },
 };

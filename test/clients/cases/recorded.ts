@@ -1,4 +1,5 @@
 import { openExampleService } from '#deploy/apidoc/example-service';
+import { accountEventCases } from '#test/clients/cases/account-events';
 import { Accounts } from '#test/clients/cases/accounts';
 import { accountCases, instanceCases, pageCases } from '#test/clients/cases/endpoints';
 import { engineCases } from '#test/clients/cases/engine';
@@ -37,6 +38,7 @@ const GROUPS: Readonly<Record<string, Group>> = {
   },
   tolerance: toleranceCases,
   events: eventCases,
+  'account-events': accountEventCases,
   'every-call': everyCallCases,
   account: async (tape, accounts) => accountCases(tape, await accounts.buyer()),
 };

@@ -58,7 +58,8 @@ function rawRequest({ arguments: given = {}, options = {} }: Call): WireRequest 
 function endpointRequest(call: Call): WireRequest {
   const endpoint = ENDPOINTS.find(({ name }) => name === endpointOf(call));
   assert.ok(endpoint, call.method);
-  const { id, after, ...given } = call.arguments ?? {};
+  const { id, ...all } = call.arguments ?? {};
+  const { given, headers } = streamed(call.method, all);
   const path = endpoint.path.replace(':id', encodeURIComponent(call.instance ?? id ?? ''));
   const hasBody = endpoint.body !== undefined;
   const query = hasBody ? {} : given;
@@ -72,12 +73,25 @@ function endpointRequest(call: Call): WireRequest {
       ...(hasBody ? { 'content-type': 'application/json' } : {}),
       ...key,
       ...noKey,
-      // A stream with `after` sends the same header as a resumed stream.
-      ...(after === undefined ? {} : { 'last-event-id': String(after) }),
+      ...headers,
       ...headersOf(call.options ?? {}),
     },
     ...(hasBody ? { body: call.method === 'instance.process' ? given['observation'] : given } : {}),
   };
+}
+
+/**
+ * Arguments of a call without the position in a stream, and the headers of a stream. A stream with a
+ * position sends the same header as a resumed stream.
+ */
+function streamed(method: Call['method'], all: Readonly<Record<string, Json>>) {
+  const { cursor, after, ...given } = all;
+  const position = cursor ?? after;
+  const headers = position === undefined ? {} : { 'last-event-id': String(position) };
+  if (method === 'instance.events') return { given, headers };
+  // The same path without this header answers a page.
+  const accept = 'text/event-stream';
+  return method === 'events.follow' ? { given, headers: { accept, ...headers } } : { given: all };
 }
 
 function textsOf(query: Readonly<Record<string, Json>>): Record<string, string> {

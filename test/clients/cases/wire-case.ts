@@ -98,6 +98,8 @@ export const METHODS = {
   'account.get': 'getAccount',
   'audit.list': 'getAudit',
   'audit.iterate': 'getAudit',
+  'events.list': 'listEvents',
+  'events.follow': 'listEvents',
   'billing.checkout': 'createCheckout',
   'billing.portal': 'openPortal',
 } as const satisfies Readonly<Record<string, EndpointName>>;

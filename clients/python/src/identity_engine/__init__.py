@@ -31,6 +31,7 @@ from identity_engine._agent.contract_prompt import (
 )
 from identity_engine._agent.outcome import outcome_of
 from identity_engine._agent.tool_policy import ToolActions, ToolMode, ToolPolicy
+from identity_engine._async.account_events import AsyncAccountEventStream
 from identity_engine._async.agent import AsyncAgent, AsyncAgentTurn
 from identity_engine._async.client import AsyncIdentityEngine
 from identity_engine._async.events import AsyncEventStream
@@ -55,6 +56,7 @@ from identity_engine._buffer.sync_buffer import ObservationBuffer
 from identity_engine._core.attempt_event import AttemptEvent
 from identity_engine._core.raw_request import RequestMethod
 from identity_engine._core.uuid7 import uuid7
+from identity_engine._sync.account_events import AccountEventStream
 from identity_engine._sync.agent import Agent, AgentTurn
 from identity_engine._sync.client import IdentityEngine
 from identity_engine._sync.events import EventStream
@@ -97,6 +99,9 @@ from identity_engine.events import (
     CycleEvent,
     DeletedEvent,
     Event,
+    Followed,
+    FollowedEvent,
+    FollowedGap,
     GapEvent,
     ResetEvent,
     StateEvent,
@@ -121,6 +126,7 @@ __all__ = [
     "APPRAISAL_RULES",
     "APPRAISAL_SCHEMA",
     "WORDING",
+    "AccountEventStream",
     "Acknowledged",
     "ActionForbiddenError",
     "Agent",
@@ -131,6 +137,7 @@ __all__ = [
     "AppraisalRule",
     "AppraisalRules",
     "Appraiser",
+    "AsyncAccountEventStream",
     "AsyncAgent",
     "AsyncAgentTurn",
     "AsyncAppraiser",
@@ -155,6 +162,9 @@ __all__ = [
     "Event",
     "EventStream",
     "FileSpool",
+    "Followed",
+    "FollowedEvent",
+    "FollowedGap",
     "ForbiddenError",
     "GapEvent",
     "Headers",

@@ -308,6 +308,7 @@ ErrorReason = TypeAliasType(
         "idempotency_key_reused",
         "invalid_parameter",
         "unknown_parameter",
+        "cursor_expired",
         "invalid_header",
         "malformed_request",
         "request_timeout",
@@ -348,6 +349,48 @@ ErrorReason = TypeAliasType(
 """
 A later release may return other values.
 """
+
+
+EventType = TypeAliasType(
+    "EventType",
+    Literal[
+        "created",
+        "renamed",
+        "reset",
+        "deleted",
+        "rolled_back",
+        "drift_changed",
+        "stress_changed",
+        "contract_changed",
+    ]
+    | str,
+)
+"""
+A later release may return other values.
+"""
+
+
+class EventsPagination(Model):
+    """
+    Position of a page in the events of the account.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    limit: int
+    """
+    At least 1.
+    """
+
+    has_more: bool
+    next_cursor: str
+    """
+    `cursor` of the next page. Present on every page.
+    """
+
+
+EventsStart = TypeAliasType("EventsStart", Literal["oldest", "newest"])
 
 
 Expressiveness = TypeAliasType("Expressiveness", Literal["minimal", "low", "medium", "high"] | str)
@@ -604,6 +647,18 @@ KeyScope = TypeAliasType(
 """
 A later release may return other values.
 """
+
+
+class ListChange(Model):
+    """
+    Changes of a list of actions.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    added: list[Action]
+    removed: list[Action]
 
 
 class ListedInstance(Model):
@@ -1287,6 +1342,51 @@ class WholePagination(Model):
     """
     At least 0.
     """
+
+
+class AccountEvent(Model):
+    """
+    An event of the account: what changed in an instance.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: str
+    """
+    Unique and permanent. A repeated event has the same id.
+    """
+
+    type: EventType
+    instance_id: str
+    """
+    Pattern ^inst_[0-9a-f]{16}$.
+    """
+
+    occurred_at: AwareDatetime
+    """
+    RFC 3339.
+    """
+
+    cycle: int
+    """
+    Cycle of the instance after the change. At least 0.
+    """
+
+    stress_state: StressState | None = None
+    drift_level: DriftLevel | None = None
+    from_: str | None = Field(None, alias="from")
+    """
+    Value before a change of stress state or drift level.
+    """
+
+    to: str | None = None
+    """
+    Value after a change of stress state or drift level.
+    """
+
+    allowed_actions: ListChange | None = None
+    forbidden_actions: ListChange | None = None
 
 
 class AnswerQuality(Model):

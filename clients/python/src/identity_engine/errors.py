@@ -112,7 +112,10 @@ class NotFoundError(ApiError):
 
 
 class InvalidRequestError(ApiError):
-    """400 to 431 ``invalid_request``: the request is invalid; see ``field`` and ``reason``."""
+    """400 to 431 ``invalid_request``: the request is invalid; see ``field`` and ``reason``.
+
+    A 410 has the reason ``cursor_expired``.
+    """
 
 
 class ConflictError(ApiError):

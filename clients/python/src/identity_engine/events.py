@@ -1,4 +1,4 @@
-"""Events of an instance's stream."""
+"""Events of an instance's stream, and items of ``client.events.follow``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from identity_engine.models import (
+    AccountEvent,
     CycleEventData,
     DeletedEventData,
     GapEventData,
@@ -76,3 +77,31 @@ class UnknownEvent:
 
 Event = StateEvent | CycleEvent | ResetEvent | GapEvent | DeletedEvent | UnknownEvent
 """Any event; ``type`` distinguishes the classes."""
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedEvent:
+    """An event of the account."""
+
+    event: AccountEvent
+    """The event. A repeated event has the same ``id``."""
+    cursor: str
+    """Store this cursor after you have handled the event, to resume after the event."""
+    type: Literal["event"] = "event"
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedGap:
+    """Events are missing before the next event.
+
+    The events are no longer kept, or the service was restored from a backup. Read the instances
+    that matter again.
+    """
+
+    cursor: str
+    """Cursor before the gap. A consumer that resumes there gets the gap again."""
+    type: Literal["gap"] = "gap"
+
+
+Followed = FollowedEvent | FollowedGap
+"""An item of ``client.events.follow``; ``type`` distinguishes the classes."""

@@ -38,7 +38,7 @@ export type Call = {
 type Query = object;
 
 /** Path with query. Throws an `IdentityEngineError` for text that is not valid Unicode. */
-export function targetOf({ path, query }: Call): string {
+export function targetOf({ path, query }: Pick<Call, 'path' | 'query'>): string {
   if (query === undefined) return path;
   const pairs = Object.entries(query as Record<string, unknown>)
     .filter(([, value]) => value !== undefined)

@@ -1,13 +1,14 @@
 import { type Failure, readAttempt } from '../answer.ts';
+import { targetOf } from '../calls/call.ts';
 import type { CallOptions } from '../calls/call-options.ts';
 import type { Caller } from '../calls/caller.ts';
 import { Deadline } from '../calls/deadline.ts';
 import { reportAttempt } from '../calls/report-attempt.ts';
 import { BACKOFF_MS_MAX, mayRepeat, waitMs } from '../calls/retry.ts';
 import { MalformedAnswerError, RateLimitedError } from '../errors.ts';
+import type { Integers } from '../json.ts';
 import type { EventBlock } from './event-block.ts';
 import { EventConnection, SILENCE_MS_MAX } from './event-connection.ts';
-import { eventOf, type InstanceEvent } from './instance-event.ts';
 
 /** Times of a received event, in monotonic milliseconds. */
 export type Arrival = {
@@ -25,21 +26,34 @@ export type FollowerOptions = Pick<CallOptions, 'requestId' | 'headers'> & {
   readonly after: string | undefined;
 };
 
+/** A stream that a follower reads. */
+export type StreamSource<E> = {
+  /** Path below `/v1`. */
+  readonly path: string;
+  readonly query?: object;
+  /**
+   * Event of a block; undefined for a block without an event. Throws if the block is malformed.
+   */
+  readonly eventOf: (block: EventBlock, integers: Integers) => E | undefined;
+  /** Whether the stream ends after this event. */
+  readonly isLast: (event: E) => boolean;
+};
+
 /** An event with its arrival, and the id for resuming after this event. */
-export type Arrived = {
-  readonly event: InstanceEvent;
+export type Arrived<E> = {
+  readonly event: E;
   readonly arrival: Arrival;
   readonly id: string | undefined;
 };
 
 /**
- * Follows one instance over one connection at a time and reconnects after the last event. Ends
- * after `deleted`. Throws permanent errors: an `ApiError` such as `NotFoundError`, or a
- * `RateLimitedError` with reason `too_many_streams` that lasted for the timeout of a call.
+ * Follows a stream over one connection at a time and reconnects after the last event. Throws
+ * permanent errors: an `ApiError` such as `NotFoundError`, or a `RateLimitedError` with reason
+ * `too_many_streams` that lasted for the timeout of a call.
  */
-export class EventFollower {
+export class EventFollower<E> {
   readonly #caller: Caller;
-  readonly #path: string;
+  readonly #source: StreamSource<E>;
   readonly #options: FollowerOptions;
   readonly #closing = new AbortController();
   readonly #pauses = new Deadline(Number.POSITIVE_INFINITY, this.#closing.signal);
@@ -48,12 +62,16 @@ export class EventFollower {
   /** Time of the first refusal with `too_many_streams` since the last success, monotonic. */
   #fullSinceMs: number | undefined;
 
-  /** `path`: relative to `/v1`. */
-  constructor(caller: Caller, path: string, options: FollowerOptions) {
+  constructor(caller: Caller, source: StreamSource<E>, options: FollowerOptions) {
     this.#caller = caller;
-    this.#path = path;
+    this.#source = source;
     this.#options = options;
     this.#lastEventId = options.after;
+  }
+
+  /** Id of the last block that was read, for resuming. A block without an event may have an id. */
+  get lastEventId(): string | undefined {
+    return this.#lastEventId;
   }
 
   /** Closes the connection; later reads reject. */
@@ -62,7 +80,7 @@ export class EventFollower {
   }
 
   /** Events on demand: a consumer that does not read applies back-pressure to the service. */
-  async *events(): AsyncGenerator<Arrived, void> {
+  async *events(): AsyncGenerator<Arrived<E>, void> {
     for (let failures = 0; ; ) {
       const opened = await this.#open(failures + 1);
       let wait: number;
@@ -70,7 +88,7 @@ export class EventFollower {
         try {
           for await (const arrived of this.#eventsOf(opened)) {
             yield arrived;
-            if (arrived.event.type === 'deleted') return;
+            if (this.#source.isLast(arrived.event)) return;
           }
         } finally {
           opened.close();
@@ -80,13 +98,14 @@ export class EventFollower {
         wait = this.#retryMs + waitMs(1, undefined, Math.random);
       } else {
         failures += 1;
-        wait = Math.max(this.#retryMs, waitMs(failures, opened.retryAfterMs, Math.random));
+        const leastMs = Math.max(this.#retryMs, opened.retryAfterMs ?? 0);
+        wait = leastMs + waitMs(failures, undefined, Math.random);
       }
       await this.#pauses.pause(wait);
     }
   }
 
-  async *#eventsOf(connection: EventConnection): AsyncGenerator<Arrived, void> {
+  async *#eventsOf(connection: EventConnection): AsyncGenerator<Arrived<E>, void> {
     for (;;) {
       const blocks = await connection.next(SILENCE_MS_MAX);
       if (blocks === undefined) return;
@@ -99,11 +118,11 @@ export class EventFollower {
     }
   }
 
-  #take(block: EventBlock): InstanceEvent | undefined {
+  #take(block: EventBlock): E | undefined {
     if (block.retryMs !== undefined) this.#retryMs = Math.min(block.retryMs, RETRY_MS_MAX);
-    let event: InstanceEvent | undefined;
+    let event: E | undefined;
     try {
-      event = eventOf(block, this.#caller.settings.integers);
+      event = this.#source.eventOf(block, this.#caller.settings.integers);
     } catch {
       const answer = { status: 200, requestId: undefined, text: block.data ?? '' };
       throw new MalformedAnswerError(answer, false);
@@ -119,11 +138,11 @@ export class EventFollower {
       headers: { accept: 'text/event-stream', 'last-event-id': this.#lastEventId },
       options: this.#options,
     };
-    const url = settings.baseUrl + this.#path;
+    const url = settings.baseUrl + targetOf(this.#source);
     const headers = this.#caller.headersOf(call);
     const request = { url, method: 'GET', headers, body: undefined };
     const startedMs = performance.now();
-    const facts = { method: 'GET', path: this.#path, attempts, startedMs };
+    const facts = { method: 'GET', path: this.#source.path, attempts, startedMs };
     const { attemptTimeoutMs, fetch, integers, onAttempt } = settings;
     const { signal } = this.#closing;
     const opened = await EventConnection.open(fetch, request, attemptTimeoutMs, signal);

@@ -1,11 +1,12 @@
 import type { Arrived, EventFollower } from './event-follower.ts';
+import type { InstanceEvent } from './instance-event.ts';
 
 /** Maximum unread events per watcher. A state event has about 4,000 characters. */
 export const UNREAD_MAX = 1_000;
 
 /** One watcher of a hub. */
 export type Watch = {
-  readonly unread: Arrived[];
+  readonly unread: Arrived<InstanceEvent>[];
   /**
    * Whether the watcher was too slow. The watcher then continues over its own stream after
    * `unread`.
@@ -20,16 +21,16 @@ export type Watch = {
  * others nor use unbounded memory.
  */
 export class EventHub {
-  readonly #follower: EventFollower;
-  readonly #events: AsyncGenerator<Arrived, void>;
+  readonly #follower: EventFollower<InstanceEvent>;
+  readonly #events: AsyncGenerator<Arrived<InstanceEvent>, void>;
   readonly #onEnd: () => void;
   readonly #watches = new Set<Watch>();
-  #state: Arrived | undefined;
+  #state: Arrived<InstanceEvent> | undefined;
   #end: { readonly error?: unknown } | undefined;
   #isReading = false;
 
   /** `onEnd`: called when the hub accepts no more watchers. */
-  constructor(follower: EventFollower, onEnd: () => void) {
+  constructor(follower: EventFollower<InstanceEvent>, onEnd: () => void) {
     this.#follower = follower;
     this.#events = follower.events();
     this.#onEnd = onEnd;
@@ -54,7 +55,7 @@ export class EventHub {
    * Returns the next event of a watcher. Undefined if the watcher was cut off or left, or if the
    * stream has ended. Throws the follower's errors.
    */
-  async next(watch: Watch): Promise<Arrived | undefined> {
+  async next(watch: Watch): Promise<Arrived<InstanceEvent> | undefined> {
     for (;;) {
       const arrived = watch.unread.shift();
       if (arrived !== undefined) return arrived;
@@ -88,7 +89,7 @@ export class EventHub {
     }
   }
 
-  #handOut(arrived: Arrived): void {
+  #handOut(arrived: Arrived<InstanceEvent>): void {
     if (arrived.event.type === 'state') this.#state = arrived;
     for (const watch of this.#watches) {
       if (watch.unread.length >= UNREAD_MAX) {

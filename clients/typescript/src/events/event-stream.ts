@@ -8,7 +8,7 @@ import {
   type FollowerOptions,
 } from './event-follower.ts';
 import { EventHub } from './event-hub.ts';
-import type { InstanceEvent } from './instance-event.ts';
+import { eventOf, type InstanceEvent } from './instance-event.ts';
 
 /** Start position and cancellation of a stream. */
 export type EventsOptions = Pick<CallOptions, 'signal' | 'requestId' | 'headers'> & {
@@ -113,7 +113,7 @@ export class EventStream implements AsyncIterable<InstanceEvent> {
     return this.#isClosed || (this.#options.signal?.aborted ?? false);
   }
 
-  #take({ event, arrival, id }: Arrived): InstanceEvent {
+  #take({ event, arrival, id }: Arrived<InstanceEvent>): InstanceEvent {
     this.#lastEventId = id;
     this.#followed.onEvent(event, arrival);
     return event;
@@ -123,7 +123,8 @@ export class EventStream implements AsyncIterable<InstanceEvent> {
     const { path } = this.#followed;
     const { requestId, headers } = this.#options;
     const options: FollowerOptions = { requestId, headers, after: this.#lastEventId };
-    const follower = () => new EventFollower(this.#caller, path, options);
+    const source = { path, eventOf, isLast: isDeletion };
+    const follower = () => new EventFollower<InstanceEvent>(this.#caller, source, options);
     const isShared = [options.after, requestId, headers].every((each) => each === undefined);
     if (!isShared) return new EventHub(follower(), () => {});
     const hubs = HUBS.get(this.#caller) ?? new Map<string, EventHub>();
@@ -136,4 +137,9 @@ export class EventStream implements AsyncIterable<InstanceEvent> {
     hubs.set(path, made);
     return made;
   }
+}
+
+/** Whether an event is the last of its instance. */
+function isDeletion({ type }: InstanceEvent): boolean {
+  return type === 'deleted';
 }

@@ -39,6 +39,8 @@ const OF_CLIENT: Readonly<Record<string, Make>> = {
   'account.get': (client, _, options) => client.account.get(options),
   'audit.list': (client, query, options) => client.audit.list(query, options),
   'audit.iterate': (client, query, options) => client.audit.iterate(query, options),
+  'events.list': (client, query, options) => client.events.list(query, options),
+  'events.follow': (client, given, options) => client.events.follow({ ...given, ...options }),
   'billing.checkout': (client, fields, options) =>
     client.billing.checkout(fields as never, options),
   'client.process': (client, { observations, include_state: includeState }, options) =>

@@ -11,6 +11,7 @@ import httpx
 from typing_extensions import Self
 
 from identity_engine._async.account import AsyncOwnAccount
+from identity_engine._async.account_events import AsyncAccountEvents
 from identity_engine._async.audit import AsyncAudit
 from identity_engine._async.billing import AsyncBilling
 from identity_engine._async.caller import AsyncCaller
@@ -73,6 +74,8 @@ class AsyncIdentityEngine:
     """Plan, usage and key."""
     audit: AsyncAudit
     """The audit trail."""
+    events: AsyncAccountEvents
+    """The events of all instances of the account."""
     billing: AsyncBilling
     """Payment provider pages."""
 
@@ -110,6 +113,7 @@ class AsyncIdentityEngine:
         self.tests = AsyncTests(caller)
         self.account = AsyncOwnAccount(caller)
         self.audit = AsyncAudit(caller)
+        self.events = AsyncAccountEvents(caller)
         self.billing = AsyncBilling(caller)
 
     @property

@@ -1,11 +1,12 @@
-"""One event stream of one instance over consecutive connections, without gaps."""
+"""One event stream over consecutive connections, without gaps."""
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import httpx
 from httpx_sse import ServerSentEvent, SSEError
@@ -13,9 +14,8 @@ from httpx_sse import ServerSentEvent, SSEError
 from identity_engine._async.caller import AsyncCaller
 from identity_engine._core.answer import Answer, malformed, refusal_of
 from identity_engine._core.async_io import blocks_of, limit_s, sleep
-from identity_engine._core.call import Call, get
-from identity_engine._core.event_text import event_of
-from identity_engine._core.retry import wait_before
+from identity_engine._core.call import Call
+from identity_engine._core.retry import retry_after_of, wait_after_stream
 from identity_engine._core.transport_errors import own_error_of
 from identity_engine.errors import (
     ApiError,
@@ -25,7 +25,8 @@ from identity_engine.errors import (
     MalformedAnswerError,
     RateLimitedError,
 )
-from identity_engine.events import DeletedEvent, Event
+
+E = TypeVar("E")
 
 SILENCE_S_MAX = 45.0
 """Maximum time without data before a reconnect, in seconds: three keep-alive comments.
@@ -36,30 +37,41 @@ Source: interface 6.3.
 RETRY_S_DEFAULT = 1.0
 """Default delay before a reconnect, in seconds."""
 
-_PERMANENT = frozenset({400, 401, 403, 404})
+_PERMANENT = frozenset({400, 401, 403, 404, 410})
 """Statuses after which a stream must not reconnect."""
 
 
 @dataclass(frozen=True, slots=True)
-class Arrived:
+class Source(Generic[E]):
+    """A stream that a follower reads."""
+
+    call: Call
+    event_of: Callable[[ServerSentEvent], E | None]
+    """Event of a block; None for a block without an event. Raises ``MalformedAnswerError``."""
+    is_last: Callable[[E], bool]
+    """Whether the stream ends after an event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived(Generic[E]):
     """An event with the id for resuming after this event."""
 
-    event: Event
+    event: E
     last_event_id: str | None
 
 
-class AsyncFollower:
-    """Reads the events of one instance over as many connections as necessary."""
+class AsyncFollower(Generic[E]):
+    """Reads the events of one stream over as many connections as necessary."""
 
-    def __init__(self, caller: AsyncCaller, path: str, last_event_id: str | None) -> None:
+    def __init__(self, caller: AsyncCaller, source: Source[E], last_event_id: str | None) -> None:
         self._caller = caller
-        self._path = path
+        self._source = source
         self._retry_s = RETRY_S_DEFAULT
         self._failures = 0
         self._too_many_since_s: float | None = None
         self.last_event_id = last_event_id
 
-    async def events(self) -> AsyncGenerator[Arrived, None]:
+    async def events(self) -> AsyncGenerator[Arrived[E], None]:
         """Yields the events after ``last_event_id``.
 
         Raises permanent errors, and ``RateLimitedError`` if too many streams are open during the
@@ -71,17 +83,18 @@ class AsyncFollower:
                 try:
                     async for event in connection:
                         yield Arrived(event, self.last_event_id)
-                        if isinstance(event, DeletedEvent):
+                        if self._source.is_last(event):
                             return
                 finally:
                     await connection.aclose()
-                wait_s = self._retry_s
+                wait_s = wait_after_stream(self._retry_s, random.random)
             except IdentityEngineError as error:
                 self._failures += 1
                 error.attempts = self._failures
                 if _is_permanent(error) or self._is_over_limit(error):
                     raise
-                wait_s = max(self._retry_s, wait_before(self._failures, error, random.random))
+                least_s = max(self._retry_s, retry_after_of(error))
+                wait_s = wait_after_stream(least_s, random.random, self._failures)
             await sleep(wait_s)
 
     def _is_over_limit(self, error: IdentityEngineError) -> bool:
@@ -97,7 +110,7 @@ class AsyncFollower:
             self._too_many_since_s = now_s
         return now_s - self._too_many_since_s >= self._caller.settings.bounds.timeout_s
 
-    async def _connection(self) -> AsyncGenerator[Event, None]:
+    async def _connection(self) -> AsyncGenerator[E, None]:
         """Yields the events of one connection until the service closes the connection."""
         response = await self._open()
         try:
@@ -120,7 +133,7 @@ class AsyncFollower:
 
     async def _open(self) -> httpx.Response:
         """Opens a connection, and reports the attempt like an attempt of a call."""
-        call = get(self._path)
+        call = self._source.call
         attempt = self._failures + 1
         began_s = time.monotonic()
         try:
@@ -164,13 +177,13 @@ class AsyncFollower:
             raise malformed(answer, "the body is not an event stream")
         raise refusal_of(answer)
 
-    def _taken(self, block: ServerSentEvent) -> Event | None:
+    def _taken(self, block: ServerSentEvent) -> E | None:
         """Updates the stream from a block. Returns the block's event, if any."""
         self._failures = 0
         self._too_many_since_s = None
         if block.retry is not None:
             self._retry_s = block.retry / 1_000
-        event = event_of(block)
+        event = self._source.event_of(block)
         if block.id != "":
             self.last_event_id = block.id
         return event

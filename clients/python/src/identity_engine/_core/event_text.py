@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Literal
 
 from httpx_sse import ServerSentEvent
 from pydantic import ValidationError
@@ -19,6 +20,7 @@ from identity_engine.events import (
     UnknownEvent,
 )
 from identity_engine.models import (
+    AccountEvent,
     CycleEventData,
     DeletedEventData,
     GapEventData,
@@ -37,9 +39,13 @@ def event_of(block: ServerSentEvent) -> Event | None:
     try:
         return _typed(block)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        text = f"invalid event {block.event}: {first['loc']}: {first['msg']}"
-        raise MalformedAnswerError(text, status=200) from error
+        raise _malformed(block, error) from error
+
+
+def _malformed(block: ServerSentEvent, error: ValidationError) -> MalformedAnswerError:
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    text = f"invalid event {block.event}: {first['loc']}: {first['msg']}"
+    return MalformedAnswerError(text, status=200)
 
 
 def _typed(block: ServerSentEvent) -> Event:
@@ -54,8 +60,30 @@ def _typed(block: ServerSentEvent) -> Event:
             return GapEvent(read_json(GapEventData, block.data))
         case "deleted":
             return DeletedEvent(read_json(DeletedEventData, block.data))
+    return UnknownEvent(block.event, _json_or_text(block.data), block.id or None)
+
+
+def _json_or_text(text: str) -> object:
     try:
-        data = json.loads(block.data)
+        return json.loads(text)
     except (ValueError, RecursionError):
-        data = block.data
-    return UnknownEvent(block.event, data, block.id or None)
+        return text
+
+
+def account_event_of(block: ServerSentEvent) -> AccountEvent | Literal["gap"] | None:
+    """Returns the account's event in a block, or "gap" if events are missing.
+
+    Returns None for a block without an event, and for a message of a later release that is no
+    event. Raises ``MalformedAnswerError`` if the data is not JSON or a field does not fit.
+    """
+    if block.data == "":
+        return None
+    if block.event == "gap":
+        return "gap"
+    try:
+        return read_json(AccountEvent, block.data)
+    except ValidationError as error:
+        data = _json_or_text(block.data)
+        if isinstance(data, dict) and not {"id", "type"} <= data.keys():
+            return None
+        raise _malformed(block, error) from error

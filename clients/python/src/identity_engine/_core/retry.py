@@ -46,6 +46,14 @@ def wait_s_after(attempt: int, retry_after_s: float, random: Callable[[], float]
     return max(random() * bound, retry_after_s)
 
 
+def wait_after_stream(least_s: float, random: Callable[[], float], failures: int = 1) -> float:
+    """Delay before a stream reconnects, in seconds: ``least_s`` plus full jitter.
+
+    ``random`` returns a number in [0, 1). Jitter prevents synchronized reconnects.
+    """
+    return least_s + wait_s_after(failures, 0.0, random)
+
+
 def _is_transient(error: IdentityEngineError) -> bool:
     if isinstance(error, ConnectionError):
         return True

@@ -22,6 +22,7 @@ from identity_engine._core.settings import (
 )
 from identity_engine._generated import ProcessedFleet
 from identity_engine._sync.account import OwnAccount
+from identity_engine._sync.account_events import AccountEvents
 from identity_engine._sync.audit import Audit
 from identity_engine._sync.billing import Billing
 from identity_engine._sync.caller import Caller
@@ -73,6 +74,8 @@ class IdentityEngine:
     """Plan, usage and key."""
     audit: Audit
     """The audit trail."""
+    events: AccountEvents
+    """The events of all instances of the account."""
     billing: Billing
     """Payment provider pages."""
 
@@ -110,6 +113,7 @@ class IdentityEngine:
         self.tests = Tests(caller)
         self.account = OwnAccount(caller)
         self.audit = Audit(caller)
+        self.events = AccountEvents(caller)
         self.billing = Billing(caller)
 
     @property

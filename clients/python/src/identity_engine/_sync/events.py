@@ -7,12 +7,13 @@ from types import TracebackType
 
 from typing_extensions import Self
 
-from identity_engine._core.call import path_of
+from identity_engine._core.call import get, path_of
+from identity_engine._core.event_text import event_of
 from identity_engine._core.guards import Guards, Seen
 from identity_engine._core.process import Place, inherited
 from identity_engine._core.sync_io import present_place
 from identity_engine._sync.caller import Caller
-from identity_engine._sync.follower import Follower
+from identity_engine._sync.follower import Follower, Source
 from identity_engine._sync.hub import Hub, Hubs, Watch
 from identity_engine.errors import IdentityEngineError
 from identity_engine.events import DeletedEvent, Event, ResetEvent, StateEvent
@@ -94,7 +95,8 @@ class EventStream:
     def _joined(self) -> tuple[Hub, Watch]:
         """Hub of this stream: shared, or separate if the stream resumes after an event."""
         if self._hub is None or self._watch is None:
-            follower = Follower(self._caller, self._path, self.last_event_id)
+            source: Source[Event] = Source(get(self._path), event_of, _is_deletion)
+            follower = Follower(self._caller, source, self.last_event_id)
             if self.last_event_id is None:
                 place = present_place()
                 self._hub, self._watch = self._hubs.join(place, follower, self._path)
@@ -124,3 +126,8 @@ class EventStream:
             self._guards.update(Seen(event.data.contract, now_s, now_s, cycle, is_event=True))
         elif isinstance(event, ResetEvent):
             self._guards.begin_again()
+
+
+def _is_deletion(event: Event) -> bool:
+    """Whether an event is the last of its instance."""
+    return isinstance(event, DeletedEvent)

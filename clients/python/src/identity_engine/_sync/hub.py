@@ -10,7 +10,7 @@ from identity_engine._core.process import Lock, Place
 from identity_engine._core.sync_io import Mutex
 from identity_engine._sync.follower import Arrived, Follower
 from identity_engine.errors import IdentityEngineError
-from identity_engine.events import StateEvent
+from identity_engine.events import Event, StateEvent
 
 UNREAD_MAX = 1_000
 """Maximum unread events per watcher. A state event has about 4,000 characters."""
@@ -19,14 +19,14 @@ UNREAD_MAX = 1_000
 class Watch:
     """One watcher of a hub."""
 
-    def __init__(self, unread: list[Arrived], last_event_id: str | None) -> None:
+    def __init__(self, unread: list[Arrived[Event]], last_event_id: str | None) -> None:
         self.unread = deque(unread)
         self.last_event_id = last_event_id
         """Id of the last event that the watcher took, for resuming."""
         self.is_cut = False
         """Whether the watcher was too slow. The watcher then continues over its own connection."""
 
-    def take(self) -> Arrived:
+    def take(self) -> Arrived[Event]:
         """Removes and returns the next unread event."""
         arrived = self.unread.popleft()
         self.last_event_id = arrived.last_event_id
@@ -41,13 +41,13 @@ class Hub:
     unbounded memory.
     """
 
-    def __init__(self, follower: Follower) -> None:
+    def __init__(self, follower: Follower[Event]) -> None:
         self._follower = follower
-        self._events: Generator[Arrived, None, None] | None = None
+        self._events: Generator[Arrived[Event], None] | None = None
         self._reading = Mutex()
         self._lock = Lock()
         self._watches: WeakSet[Watch] = WeakSet()
-        self._recent: list[Arrived] = []
+        self._recent: list[Arrived[Event]] = []
         self._error: IdentityEngineError | None = None
         self.is_ended = False
 
@@ -58,7 +58,7 @@ class Hub:
             self._watches.add(watch)
             return watch
 
-    def next(self, watch: Watch) -> Arrived | None:
+    def next(self, watch: Watch) -> Arrived[Event] | None:
         """Returns the watcher's next event. None if the watcher was cut off or the stream ended."""
         while True:
             if watch.unread:
@@ -105,7 +105,7 @@ class Hub:
         else:
             self._hand_out(arrived)
 
-    def _hand_out(self, arrived: Arrived) -> None:
+    def _hand_out(self, arrived: Arrived[Event]) -> None:
         with self._lock:
             if isinstance(arrived.event, StateEvent):
                 self._recent = [arrived]
@@ -129,7 +129,7 @@ class Hubs:
         self._hubs: WeakKeyDictionary[Place, WeakValueDictionary[str, Hub]]
         self._hubs = WeakKeyDictionary()
 
-    def join(self, place: Place, follower: Follower, path: str) -> tuple[Hub, Watch]:
+    def join(self, place: Place, follower: Follower[Event], path: str) -> tuple[Hub, Watch]:
         """Adds a watcher to the hub of a path in this process and event loop.
 
         A new hub reads from ``follower``.
