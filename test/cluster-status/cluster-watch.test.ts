@@ -72,7 +72,7 @@ well('is reported completely: nodes, owners, shares, journals and loads', async 
   const loads = engine.nodes.map(({ load }) =>
     'value' in load ? load.value.actors : load.not_known,
   );
-  assert.is(Number(loads[0]) + Number(loads[1]), 2, 'an instance and a directory');
+  assert.is(Number(loads[0]) + Number(loads[1]), 3, 'an instance, a directory and a feed');
   for (const { journal } of engine.nodes) assert.ok('value' in journal && journal.value.next > 0);
   assert.ok('value' in report.limiter);
   assert.equal(

@@ -46,6 +46,7 @@ const STATUSES_OF_REASONS: Partial<Record<FaultReason, number>> = {
   headers_too_large: 431,
   http_version_not_supported: 505,
   cycle_trimmed: 410,
+  cursor_expired: 410,
 };
 
 /** Highest gRPC status code. Status 0 means OK. */

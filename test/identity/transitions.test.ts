@@ -57,7 +57,7 @@ found('name the actions that came and went, of both lists', () => {
   assert.equal(one?.forbidden_actions, { added: [ACTIONS[11]], removed: [] });
 });
 
-found('tell a second breach in a row, but not a reset from a breach', () => {
+found('report a second breach in a row, but not a reset from a breach', () => {
   const breach = flags(3, 3);
   assert.equal(
     between(breach, breach).map(({ type }) => type),

@@ -125,6 +125,7 @@ export const NOT_REHEARSED: Readonly<Record<string, string>> = {
   ClockDeviates: 'all processes share the clock of the machine',
   AuditUnavailable: 'without Cassandra, actions are refused before their audit line is written',
   LogLinesLost: 'a full disk of the machine would also end the rehearsal',
+  TransitionsUnrecorded: 'a local cluster takes over the shard of a feed within 15 s',
   UnflushedTailGrows: 'a local cluster needs too long for 150,000 records',
 };
 

@@ -2,7 +2,7 @@ import type { SideEffect } from '#actor-runtime/turn';
 import type { Instant } from '#stdlib/clock';
 import type { RecentCall } from '#storage/ports/instances';
 
-/** What a record tells another actor. Sent at least once, after the record is durable. */
+/** Message about a record to another actor. Sent at least once, after the record is durable. */
 export type Notice = {
   /** Id of the receiving actor. */
   readonly to: string;

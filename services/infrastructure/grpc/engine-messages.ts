@@ -331,7 +331,7 @@ export type EngineAnswer = {
   readonly cursor?: EventCursor;
   /** Cursor at which the next call continues. Set for `readFeed`. */
   readonly next?: string;
-  /** Whether a feed has nothing to tell at present. Set for `readFeed` in the feed's process. */
+  /** Whether a feed has no event after the cursor at present. Set for `readFeed` in the feed's process. */
   readonly isQuiet?: boolean;
 };
 

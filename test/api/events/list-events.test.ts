@@ -49,7 +49,7 @@ async function stressed(caller: SceneCaller): Promise<string> {
 
 const listing = suite('the events of an account');
 
-listing('tell every change of an instance once, in order', async () => {
+listing('have every change of an instance once, in order', async () => {
   const caller = await newCaller();
   const id = await stressed(caller);
   await caller.send('PATCH', `/instances/${id}`, { json: { name: 'Grace' } });

@@ -38,8 +38,11 @@ const GONE = 'inst_00000000000000b3';
 /** A second account with people, but without instances. */
 export const OTHER_ID = 'Acc0unt00002';
 
-/** Maximum time that records wait for an append, in milliseconds. */
-const GATHERING_MS_MAX = 50;
+/**
+ * Maximum time that records wait for an append, in milliseconds. Below the time in which the outbox
+ * gathers notices, so that the feeds of a dead installation append nothing later.
+ */
+const GATHERING_MS_MAX = 20;
 
 /** A deleted account. */
 export const DELETED_ID = 'Acc0unt00009';

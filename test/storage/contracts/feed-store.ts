@@ -142,7 +142,7 @@ function chunks(feeds: Test, open: Open): void {
     assert.equal(await numbersOf(feed, 'a'), [1, 3]);
   });
 
-  feeds('keep the chunks of late and repeated checkpoints, but not their heads', async () => {
+  feeds('keep the chunks of delayed and repeated checkpoints, but not their heads', async () => {
     const feed = await open();
     const early = feedCheckpoint('a', 1, 2 * FEED_CHUNK_ROWS);
     const later = feedCheckpoint('a', 2, 3 * FEED_CHUNK_ROWS, { firstChunk: 2 });
@@ -170,7 +170,7 @@ function erasing(feeds: Test, open: Open): void {
     await feed.erase('never stored');
   });
 
-  feeds('stay erased in all partitions, also in the partition of late chunks', async () => {
+  feeds('stay erased in all partitions, also in the partition of delayed chunks', async () => {
     const feed = await open();
     const next = 1_535 * FEED_CHUNK_ROWS;
     const checkpoint = feedCheckpoint('a', 1, next, { floor: next - 1_024 * FEED_CHUNK_ROWS });

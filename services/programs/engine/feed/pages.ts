@@ -146,7 +146,7 @@ class FeedPage {
     return textOf(this.#place, this.#digest, this.#accountId);
   }
 
-  /** Whether the answer would tell the reader nothing. */
+  /** Whether no event was found. */
   get isEmpty(): boolean {
     return this.#events.length === 0;
   }
