@@ -19,7 +19,9 @@ const { address, suite } = cassandraOrSkip();
 const TABLES =
   `account_ids account_people accounts answers audit audit_months billing billing_customers
   cluster_facts console_sessions drift heads history journal journals key_uses listings
-  meter_months meters schema_versions seals shards user_accounts user_emails users`.split(/\s+/);
+  meter_months meters schema_versions seals shards states user_accounts user_emails users`.split(
+    /\s+/,
+  );
 
 async function messageOf(pending: Promise<unknown>): Promise<string> {
   const error = await pending.then(
