@@ -27,6 +27,7 @@ export const FIRING_VALUES: Readonly<Record<string, string>> = {
   NoEdge: '1',
   ProcessDown: '0',
   ProcessRestarts: '2',
+  ReplayMismatch: '2',
   ShardWithoutOwner: '32',
   SignInsRefused: '60',
   StoreFails: '0.1',

@@ -128,6 +128,24 @@ export const SERVICE_ALERTS: readonly Alert[] = [
     firing: { series: { limiter_heavy_losses_total: '0x8 2x8' }, atS: 210 },
     quiet: { series: { limiter_heavy_losses_total: '2x16' }, atS: 210 },
   },
+  {
+    name: 'ReplayMismatch',
+    severity: 'ticket',
+    expr: 'sum(increase(identity_replays_total{result="mismatch"}[15m])) > 0',
+    forS: 0,
+    summary: 'a replay of past states did not reach the next stored state bit for bit',
+    firing: {
+      series: { 'identity_replays_total{result="mismatch"}': '0x8 2x8' },
+      atS: 210,
+    },
+    quiet: {
+      series: {
+        'identity_replays_total{result="mismatch"}': '2x16',
+        'identity_replays_total{result="proven"}': '0+9x16',
+      },
+      atS: 210,
+    },
+  },
 ];
 
 /** Test case with these series of calls and of calls that failed closed. */

@@ -124,6 +124,7 @@ export const NOT_REHEARSED: Readonly<Record<string, string>> = {
   CertificateExpires: 'a local cluster uses no TLS',
   ClockDeviates: 'all processes share the clock of the machine',
   AuditUnavailable: 'without Cassandra, actions are refused before their audit line is written',
+  ReplayMismatch: 'no fault of a running cluster changes stored observations',
   LogLinesLost: 'a full disk of the machine would also end the rehearsal',
   TransitionsUnrecorded: 'a local cluster takes over the shard of a feed within 15 s',
   UnflushedTailGrows: 'a local cluster needs too long for 150,000 records',

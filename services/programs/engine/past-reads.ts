@@ -35,7 +35,7 @@ const READS_MAX = 64;
 const ACCOUNT_READS_MAX = 8;
 
 /** Time of a read before other turns run, in milliseconds. */
-const SLICE_MS = 1;
+const SLICE_MS = 2;
 
 type PastReadsPorts = Pick<PastPorts, 'store' | 'models'> & {
   readonly clock: Clock;

@@ -147,6 +147,26 @@ forks('leaves a line for itself and for its parent in the audit trail', async ()
   );
 });
 
+forks('is whole or refused while its parent is deleted', async () => {
+  const owner = await newCaller();
+  const parent = await owner.createInstance();
+  const lived = await processed(parent, 1, 50, owner);
+  const asked = Array.from({ length: 6 }, () => fork(parent, { cycle: 30 }, undefined, owner));
+  const [, ...answers] = await Promise.all([
+    owner.send('DELETE', `/instances/${parent}`),
+    ...asked,
+  ]);
+  const made = answers.filter(({ status }) => status === 201);
+  for (const { status } of answers) assert.ok(status === 201 || status === 404, `${status}`);
+  assert.is((await owner.send('GET', '/instances')).body.pagination.total, made.length);
+  for (const { body } of made) {
+    assert.equal(
+      withoutId(await processed(body.data.id, 31, 50, owner)),
+      withoutId(lived.slice(30)),
+    );
+  }
+});
+
 const refused = suite('a refused fork');
 
 refused('creates nothing, and names the reason', async () => {

@@ -32,7 +32,7 @@ function slowClock(): Clock {
   return {
     ...systemClock,
     monotonicMs: () => {
-      nowMs += 0.5;
+      nowMs += 1;
       return nowMs;
     },
     after(_, task) {
