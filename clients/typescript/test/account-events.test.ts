@@ -9,6 +9,7 @@ import {
   type Followed,
   IdentityEngine,
   InvalidRequestError,
+  MalformedAnswerError,
   UnauthorizedError,
 } from '../src/identity-engine.ts';
 import { clientOf, rejection } from './support/clients.ts';
@@ -92,6 +93,18 @@ follower('throws a permanent refusal, also when it reconnects', async () => {
   await iterator.next();
   await rejection(iterator.next(), UnauthorizedError);
   assert.is((await iterator.next()).done, true);
+});
+
+follower('throws and disconnects if an event has no cursor', async () => {
+  let closed = Promise.resolve();
+  const held: Reaction = (response, received) => {
+    closed = new Promise((resolve) => response.once('close', resolve));
+    return stream(renamed(1).replace('id: c1\n', ''), 'open')(response, received);
+  };
+  await using server = await FakeServer.start(held);
+  const iterator = clientOf(server).events.follow()[Symbol.asyncIterator]();
+  await rejection(iterator.next(), MalformedAnswerError);
+  await closed;
 });
 
 follower('is reported to the hook without its query', async () => {

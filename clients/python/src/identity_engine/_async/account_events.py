@@ -75,7 +75,7 @@ class AsyncAccountEventStream:
         except IdentityEngineError as error:
             expired = self._follower.last_event_id
             if expired is None or not _is_expired(error):
-                self._is_ended = True
+                await self.aclose()
                 raise
             self._expired = expired
             self._arrivals = None

@@ -75,7 +75,7 @@ class AccountEventStream:
         except IdentityEngineError as error:
             expired = self._follower.last_event_id
             if expired is None or not _is_expired(error):
-                self._is_ended = True
+                self.close()
                 raise
             self._expired = expired
             self._arrivals = None
