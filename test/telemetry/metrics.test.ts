@@ -23,6 +23,10 @@ const RARE: readonly MetricName[] = [
   'checkpoint_dirty_age_seconds',
   'checkpoint_failures_total',
   'journal_unflushed_records',
+  // Only while a feed cannot be reached: test/engine/feed/feed-outage.test.ts.
+  'transitions_record_failures_total',
+  'transitions_unrecorded_seconds',
+  'transitions_unrecorded_bytes',
   // Only with invalid messages: test/bus/signed-bus.test.ts.
   'bus_dropped_total',
   // Only with other nodes: test/limiter/meter/stepped-clock.test.ts.

@@ -53,7 +53,9 @@ export async function feedAnswer(
   const oldest = await parts.look('oldest', LOOKED_ROWS_MAX);
   const place = { seq: oldest.from, index: 0 };
   const answer = await pageFrom(place, oldest, question, parts);
-  return { ...answer, body: `${GAP}${bodyText(answer)}`, isQuiet: false };
+  // The digest of a position at the floor is not compared.
+  const gap = `id: ${textOf(place, 0, accountId)}\n${GAP}`;
+  return { ...answer, body: `${gap}${bodyText(answer)}`, isQuiet: false };
 }
 
 /** Event of a stream that has missed rows. */
