@@ -35,6 +35,7 @@ const nameOf = (item: Followed) => (item.type === 'gap' ? 'gap' : item.event.id)
 
 const follower = suite('a stream of the events of an account');
 
+// Catches a resume after the received events instead of after the delivered event.
 follower('resumes at the item at which its consumer left, although more have arrived', async () => {
   const text = RETRY + renamed(1) + renamed(2) + renamed(3);
   await using server = await FakeServer.start(stream(text), stream(renamed(2)));
@@ -52,6 +53,7 @@ follower('resumes at the item at which its consumer left, although more have arr
   assert.is(server.received[1]?.headers['last-event-id'], 'c1');
 });
 
+// Catches a cursor that expires because all events are hidden for days.
 follower('moves its cursor past hidden events while it waits', async () => {
   const text = `${RETRY}${renamed(1)}id: c9\n\n`;
   await using server = await FakeServer.start(stream(text), stream(renamed(10), 'open'));
@@ -62,6 +64,7 @@ follower('moves its cursor past hidden events while it waits', async () => {
   assert.is(server.received[1]?.headers['last-event-id'], 'c9');
 });
 
+// Catches a silent gap, and a gap whose cursor is lost.
 follower('has the cursor of an expired position until the next event', async () => {
   const gone = refusal(410, 'invalid_request', 'cursor_expired');
   await using server = await FakeServer.start(gone, stream(renamed(5), 'open'));
@@ -77,6 +80,7 @@ follower('has the cursor of an expired position until the next event', async () 
   );
 });
 
+// Catches an endless loop of gaps.
 follower('throws an expired position that it did not send', async () => {
   await using server = await FakeServer.start(refusal(410, 'invalid_request', 'cursor_expired'));
   const iterator = clientOf(server).events.follow({ start: 'oldest' })[Symbol.asyncIterator]();
@@ -84,6 +88,7 @@ follower('throws an expired position that it did not send', async () => {
   assert.is(server.received.length, 1);
 });
 
+// Catches a reconnect with a revoked key for ever.
 follower('throws a permanent refusal, also when it reconnects', async () => {
   await using server = await FakeServer.start(
     stream(RETRY + renamed(1)),
@@ -95,6 +100,7 @@ follower('throws a permanent refusal, also when it reconnects', async () => {
   assert.is((await iterator.next()).done, true);
 });
 
+// Catches a connection that stays open after a malformed event.
 follower('throws and disconnects if an event has no cursor', async () => {
   let closed = Promise.resolve();
   const held: Reaction = (response, received) => {
@@ -107,6 +113,7 @@ follower('throws and disconnects if an event has no cursor', async () => {
   await closed;
 });
 
+// Catches cursors in the logs of users.
 follower('is reported to the hook without its query', async () => {
   const seen: AttemptEvent[] = [];
   await using server = await FakeServer.start(stream(renamed(1), 'open'));
@@ -120,6 +127,7 @@ follower('is reported to the hook without its query', async () => {
 
 const ending = suite('a stream of the account that the caller ends');
 
+// Catches a stream that counts against the account's limit after its loop.
 ending('by leaving the loop closes the connection', async () => {
   let closed = Promise.resolve();
   const held: Reaction = (response, received) => {
@@ -146,6 +154,7 @@ for (const [name, end] of [
   });
 }
 
+// Catches items that are handled after an abort.
 ending('by aborting rejects with the reason, and yields no more items', async () => {
   await using server = await FakeServer.start(stream(renamed(1) + renamed(2), 'open'));
   const controller = new AbortController();
@@ -161,6 +170,7 @@ ending('by aborting rejects with the reason, and yields no more items', async ()
   assert.equal(names, ['e1']);
 });
 
+// Catches an abort that waits for the next event.
 ending('by aborting while it waits does not wait for the next event', async () => {
   await using server = await FakeServer.start(stream(renamed(1), 'open'));
   const controller = new AbortController();
@@ -245,6 +255,7 @@ async function taken(items: AsyncIterable<Followed>, count: number) {
   return { events, cursors };
 }
 
+// Catches a follower that sends its first answer only.
 real('arrive while they happen, in order per instance', async () => {
   const { client } = await newClient();
   const { pagination } = await client.events.list({ start: 'newest' });
@@ -254,6 +265,7 @@ real('arrive while they happen, in order per instance', async () => {
   assert.equal([typesOf(events, ada), typesOf(events, eva)], [OF_ADA, OF_EVA]);
 });
 
+// Catches a cursor that skips or repeats an event.
 real('continue after each stored cursor with another client', async () => {
   const { client, open } = await newClient();
   await changeTwo(client);
@@ -268,6 +280,7 @@ real('continue after each stored cursor with another client', async () => {
   }
 });
 
+// Catches an id that is used before its event has arrived.
 real('arrive once each over connections that break anywhere', async () => {
   const { client } = await newClient([150, 700, 1_100, 40, 1]);
   const [ada] = await changeTwo(client);
@@ -276,6 +289,7 @@ real('arrive once each over connections that break anywhere', async () => {
   assert.equal(typesOf(events, ada), OF_ADA);
 });
 
+// Catches a filter that is not sent, or not sent for later pages.
 real('are filtered by type, in a stream and in pages', async () => {
   const { client } = await newClient();
   const [ada, eva] = await changeTwo(client);
@@ -290,6 +304,7 @@ real('are filtered by type, in a stream and in pages', async () => {
   assert.equal(read, followed.events);
 });
 
+// Catches a wait that is not sent, or in another unit.
 real('are awaited by a page with wait', async () => {
   const { client } = await newClient();
   const { pagination } = await client.events.list();
