@@ -42,28 +42,28 @@ function newScene() {
   const engine = composeEngine(config, { clock, metrics, onBug, ...stores });
   const ask = async (command: EngineCommand, instanceId = '') =>
     await engine.ask(callOf(command, { instanceId, callId: instanceId === '' ? 0 : 7 }));
-  const valueOf = async (name: string) => {
+  const metricOf = async (name: string) => {
     const { text } = await metrics.scrape();
     return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
   };
-  return { clock, outage, engine, instances, ask, valueOf };
+  return { clock, outage, engine, instances, ask, metricOf };
 }
 
 const outages = suite('while a feed cannot be reached');
 
 outages('calls are answered, transitions wait, and the metrics show them', async () => {
-  const { clock, ask, instances, valueOf } = newScene();
+  const { clock, ask, instances, metricOf } = newScene();
   await ask(CREATE, INSTANCE_ID);
   await pass(clock, 7_000, 500);
-  assert.ok((await valueOf('transitions_unrecorded_bytes')) > 0);
-  assert.is(await valueOf('transitions_unrecorded_seconds'), 7);
-  assert.ok((await valueOf('transitions_record_failures_total')) > 1);
+  assert.ok((await metricOf('transitions_unrecorded_bytes')) > 0);
+  assert.is(await metricOf('transitions_unrecorded_seconds'), 7);
+  assert.ok((await metricOf('transitions_record_failures_total')) > 1);
   // A stored instance would need no record, and a crash would lose its transition.
   assert.is(await instances.readHead(INSTANCE_ID), undefined);
 });
 
 outages('nothing is lost: afterwards the feed has the transitions once', async () => {
-  const { clock, outage, ask, engine, instances, valueOf } = newScene();
+  const { clock, outage, ask, engine, instances, metricOf } = newScene();
   await ask(CREATE, INSTANCE_ID);
   await pass(clock, 3_000, 500);
   outage.isOn = false;
@@ -73,7 +73,7 @@ outages('nothing is lost: afterwards the feed has the transitions once', async (
     data.map(({ id, type }: { id: string; type: string }) => [id, type]),
     [[`${INSTANCE_ID}-1-0`, 'created']],
   );
-  assert.is(await valueOf('transitions_unrecorded_bytes'), 0);
+  assert.is(await metricOf('transitions_unrecorded_bytes'), 0);
   await engine[Symbol.asyncDispose]();
   assert.is((await instances.readHead(INSTANCE_ID))?.version, 1);
 });
