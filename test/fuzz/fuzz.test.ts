@@ -230,6 +230,10 @@ exceptions('have a reason, and do not cover other failures', () => {
   const forbidden = { headers: {}, text: '{"context":{"a":{"__proto__":1}}}' };
   assert.ok(isCovered({ ...refused, reason: 'unknown_field', request: forbidden }));
   assert.not.ok(isCovered({ ...refused, reason: 'unknown_field' }));
+  const past = { ...refused, status: 400, reason: 'invalid_parameter' };
+  const both = { headers: {}, text: 'GET /v1/instances/inst_1/states?points=3&cycles=1 HTTP/1.1' };
+  assert.ok(isCovered({ ...past, request: both }));
+  assert.not.ok(isCovered({ ...past, request: { headers: {}, text: 'GET /v1/states?points=0' } }));
   const applied = { check: 'negative_data_rejection', operation: 'POST /process', status: 200 };
   assert.ok(isCovered({ ...applied, resultStatuses: ['applied', 'refused'] }));
   assert.not.ok(isCovered({ ...applied, resultStatuses: ['applied'] }));

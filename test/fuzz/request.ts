@@ -35,6 +35,13 @@ const MAKERS: readonly Maker[] = [
   ],
   (random, _, own) => ['GET', `/instances/${own}/history?limit=${random.whole(1, 50)}`],
   (_, __, own) => ['GET', `/instances/${own}/drift?generation=all`],
+  (random, _, own) => ['GET', `/instances/${own}/states?cycles=${random.whole(0, 9)},2`],
+  (random, _, own) => ['GET', `/instances/${own}/states?points=${random.whole(1, 200)}`],
+  (random, { marker }, own) => [
+    'POST',
+    `/instances/${own}/fork`,
+    { name: word(random, marker), cycle: random.whole(0, 9) },
+  ],
   () => ['GET', '/test/questions'],
   (random) => ['POST', '/test/submit', submission(random)],
   () => ['GET', '/personas'],
