@@ -173,6 +173,22 @@ listing('refuse a cursor with a changed character', async () => {
   }
 });
 
+// Waiting calls without a bound could take all places of an edge and of an engine.
+listing('have a bound of waiting calls for each key', async () => {
+  const caller = await newCaller();
+  const waiting = Array.from({ length: 21 }, () => caller.send('GET', '/events?wait=8'));
+  const refused = await Promise.race(
+    waiting.map(async (call) => {
+      const answer = await call;
+      return answer.status === 429 ? answer : await new Promise<never>(() => undefined);
+    }),
+  );
+  assert.is(refused.body.details.reason, 'too_many_streams');
+  await caller.createInstance();
+  const statuses = (await Promise.all(waiting)).map(({ status }) => status);
+  assert.equal(statuses.toSorted(), [...Array(20).fill(200), 429]);
+});
+
 listing('are readable with a read-only key', async () => {
   const caller = await newCaller({ scope: 'read' });
   assert.is((await caller.send('GET', '/events')).status, 200);

@@ -104,6 +104,8 @@ export async function serve(
       await serveStream({ endpoint, request, reply, call, command, admitted }, ports);
       return;
     }
+    // A call that waits for events takes the place of a stream, so that no caller takes all places.
+    using _place = waits(plan) ? ports.streams.reserve(caller) : undefined;
     const answered = presented(plan, await perform(plan, call, admitted, request, ports, audited));
     await audited?.answered(answered);
     const headers = await headersAfter(call, answered, admitted, ports);
@@ -119,6 +121,10 @@ export async function serve(
   } finally {
     ports.inFlight.calls -= 1;
   }
+}
+
+function waits(plan: Planned): boolean {
+  return plan.kind === 'command' && plan.command.kind === 'readFeed' && plan.command.waitMs > 0;
 }
 
 function neededScope({ name, scope }: Endpoint): NeededRight {
