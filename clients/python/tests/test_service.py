@@ -131,7 +131,7 @@ def test_past_states_and_a_fork_equal_the_answers_of_that_time(client: Any, inst
     error = raised(lambda: forked.states(cycles=[0]))
     assert isinstance(error, errors.NotFoundError)
     assert (error.status, error.reason) == (410, "cycle_trimmed")
-    assert error.details is not None and error.details["first_cycle"] == 2
+    assert (error.details or {})["first_cycle"] == 2
 
 
 def test_events_follow_an_instance(client: Any, instance: Any) -> None:
