@@ -132,3 +132,18 @@ export function otherGeneration(
   const why = 'its release cannot run together with this release';
   return new Error(`${address} does not serve ${service}: ${why}`, { cause });
 }
+
+/** Maximum time of an ECMAScript date, in Unix milliseconds (ECMA-262). */
+export const TIME_MS_MAX = 8.64e15;
+
+/** Maximum length of a name: 100 code points (interface 2.4), in UTF-16 units. */
+export const NAME_LENGTH_MAX = 200;
+
+/** Maximum length of a description: 2,000 code points, in UTF-16 units. */
+export const DESCRIPTION_LENGTH_MAX = 4_000;
+
+/** Maximum length of an id, in UTF-16 units. */
+export const ID_LENGTH_MAX = 255;
+
+/** Maximum size of a model's state, in bytes: several times the state of the present model. */
+export const STATE_BYTES_MAX = 8_192;

@@ -2,7 +2,12 @@ import {
   CALL_ID_MAX,
   CALL_TIMEOUT_MS_MAX,
   CYCLES_MAX,
+  DESCRIPTION_LENGTH_MAX,
+  ID_LENGTH_MAX,
   MESSAGE_BYTES,
+  NAME_LENGTH_MAX,
+  STATE_BYTES_MAX,
+  TIME_MS_MAX,
   TOKEN_LENGTH_MAX,
 } from '#grpc/call-bounds';
 import {
@@ -10,11 +15,8 @@ import {
   type EngineCall,
   type EngineCommand,
   type EventCursor,
-  EXACT_CYCLES_MAX,
-  type ForkStart,
   type IdempotencyKey,
   type ObservationInput,
-  POINTS_MAX,
   type RecordPage,
   SUMMARIES_MAX,
   type TrimCommand,
@@ -28,14 +30,12 @@ import {
   type ProcessKeyedItems,
   type EngineAnswer as WireAnswer,
   type CreateInstance as WireCreate,
-  type ForkInstance as WireFork,
   type ItemKey as WireItemKey,
   type ListInstances as WireList,
   type ListAfter as WireListAfter,
   type Observation as WireObservation,
   type ProcessObservations as WireProcess,
   type PutListingRow as WirePutRow,
-  type ReadStates as WireReadStates,
   type ReadRecords as WireRecords,
   type ReadRecordsAfter as WireRecordsAfter,
   type SearchInstances as WireSearch,
@@ -50,6 +50,7 @@ import {
   recordsCursorFrom,
   recordsCursorText,
 } from '#grpc/list-cursor';
+import { forkFromWire, forkLength, forkToWire, statesFromWire, trustCount } from '#grpc/past-codec';
 import { traced, traceparentIn } from '#telemetry/tracer';
 
 /* Observations on the wire: single calls, and batches with and without item keys. */
@@ -66,8 +67,6 @@ const MODE_COUNT = 7;
 const CONTEXT_LENGTH_MAX = 8_192;
 /** Maximum number of observations in one call. */
 const OBSERVATIONS_MAX = 100;
-/** Maximum time of an ECMAScript date, in Unix milliseconds (ECMA-262). */
-const TIME_MS_MAX = 8.64e15;
 
 /** Wire form of an item without a key. */
 const NO_KEY: IdempotencyKey = { key: '', fingerprint: '' };
@@ -130,21 +129,13 @@ function observationFromWire(wire: WireObservation): ObservationInput {
 
 type ListCommand = Extract<EngineCommand, { kind: 'list' }>;
 
-/** Maximum length of a name: 100 code points (interface 2.4), in UTF-16 units. */
-const NAME_LENGTH_MAX = 200;
-/** Maximum length of a description: 2,000 code points, in UTF-16 units. */
-const DESCRIPTION_LENGTH_MAX = 4_000;
 /** Maximum length of a search text: 64 code points (decision 254), in UTF-16 units. */
 const SEARCH_LENGTH_MAX = 128;
-/** Maximum length of an id, in UTF-16 units. */
-const ID_LENGTH_MAX = 255;
 /**
  * Maximum number of records or instances on one page. Source: interface 8.4, decisions 2 and 162.
  */
 const RECORDS_MAX = 1_000;
 const INSTANCES_MAX = 100;
-/** Maximum size of a model's state, in bytes: several times the state of the present model. */
-const STATE_BYTES_MAX = 8_192;
 
 /** Encodes a command for `proto/`. */
 function commandToWire(command: EngineCommand): WireCommand {
@@ -314,52 +305,6 @@ function createFromWire(wire: WireCreate): EngineCommand {
   } as const;
   const { instancesMax } = wire;
   return instancesMax === undefined ? create : { ...create, instancesMax };
-}
-
-/** Encodes a fork. An engine of release 1.0 would ignore the start and create a new identity. */
-function forkToWire(
-  { name, description, instancesMax }: Extract<EngineCommand, { kind: 'create' }>,
-  start: ForkStart,
-): WireCommand {
-  const wire = { ...start, state: Buffer.from(start.state, 'latin1') };
-  return { $case: 'fork', value: { name, description, instancesMax, start: wire } };
-}
-
-function forkFromWire({ name, description, instancesMax, start }: WireFork): EngineCommand {
-  if (start === undefined) throw brokenMessage('start of a fork');
-  const { state, observedAtMs } = start;
-  trustInteger(state.length, 1, STATE_BYTES_MAX, 'length of a state');
-  if (observedAtMs !== undefined) trustInteger(observedAtMs, 0, TIME_MS_MAX, 'time');
-  const cycle = trustCount(start.cycle, 'cycle');
-  const generation = trustInteger(start.generation, 1, Number.MAX_SAFE_INTEGER, 'generation');
-  const create = {
-    ...({ kind: 'create', modeStrengths: [], energyLevel: 0 } as const),
-    name: trustText(name, 1, NAME_LENGTH_MAX, 'name'),
-    description: trustText(description, 0, DESCRIPTION_LENGTH_MAX, 'description'),
-    fork: {
-      cycle,
-      generation,
-      start: {
-        parentId: trustText(start.parentId, 1, ID_LENGTH_MAX, 'parent'),
-        ...{ generation, cycle, observedAtMs },
-        originMs: trustInteger(start.originMs, 0, TIME_MS_MAX, 'time'),
-        modelVersion: trustText(start.modelVersion, 1, TOKEN_LENGTH_MAX, 'model version'),
-        state: Buffer.from(state).toString('latin1'),
-      },
-    },
-  };
-  return instancesMax === undefined ? create : { ...create, instancesMax };
-}
-
-function statesFromWire({ generation, cycles, points }: WireReadStates): EngineCommand {
-  for (const cycle of cycles) trustCount(cycle, 'cycle');
-  trustInteger(cycles.length, 0, EXACT_CYCLES_MAX, 'number of cycles');
-  trustInteger(points, cycles.length === 0 ? 1 : 0, POINTS_MAX, 'number of points');
-  return { kind: 'readStates', generation, cycles, points };
-}
-
-function trustCount(value: number, what: string): number {
-  return trustInteger(value, 0, Number.MAX_SAFE_INTEGER, what);
 }
 
 /**
@@ -577,10 +522,6 @@ function itemKeysLength(keys: readonly (IdempotencyKey | undefined)[] = []): num
     if (one !== undefined) length += one.key.length + one.fingerprint.length + ID_BYTES;
   }
   return length;
-}
-
-function forkLength(command: EngineCommand): number {
-  return command.kind === 'create' ? (command.fork?.start?.state.length ?? 0) : 0;
 }
 
 function commandTextLength(command: EngineCommand): number {

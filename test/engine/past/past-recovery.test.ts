@@ -70,9 +70,9 @@ for (const [how, first] of Object.entries({ created, forked })) {
     const recovered = applied(records.map((record) => sourcing.read(JSON.parse(record))));
     assert.equal(recovered.unstored?.states, live.unstored?.states);
     assert.equal(recovered.head, live.head);
-    const places = live.unstored?.states.map(({ cause, ordinal }) => `${cause} ${ordinal}`);
-    const expected = ['model 201', 'spaced 256', 'default 300'];
-    assert.equal(places, how === 'forked' ? ['forked 0', ...expected] : expected);
+    const places = live.unstored?.states.map(({ cause, ordinal }) => `${ordinal} ${cause}`);
+    const expected = ['201 model', '256 spaced', '300 default'];
+    assert.equal(places, how === 'forked' ? ['0 forked', ...expected] : expected);
   });
 }
 
