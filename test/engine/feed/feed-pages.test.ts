@@ -183,7 +183,7 @@ streams('says gap, and goes on at the oldest row, when its cursor has expired', 
       ['stress_changed', 'inst_2-3-0'],
     ],
   );
-  // A reader that stores the cursor of the gap is not told of the same gap again.
+  // A reader that stores the cursor of the gap does not get the same gap again.
   const again = eventsIn(bodyText(await ask({ isStream: true, cursor: events[0]?.idText })));
   assert.is(again[0]?.event, 'stress_changed');
 });
