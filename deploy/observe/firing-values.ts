@@ -33,5 +33,6 @@ export const FIRING_VALUES: Readonly<Record<string, string>> = {
   StoreFails: '0.1',
   StoreServerSlow: '0.03',
   StoreSlow: '0.1429',
+  TransitionsUnrecorded: '100',
   UnflushedTailGrows: '1.68e+05',
 };

@@ -4,6 +4,7 @@ import {
   NOTICE_RETRY_MS_MIN,
   NOTICES_LINGER_MS,
   NOTICES_PER_CALL_MAX,
+  RECEIVER_AWAY_MS_MAX,
   RECEIVER_BYTES_MAX,
   UNSENT_WAIT_MS_MAX,
 } from '#actor-runtime/actor-bounds';
@@ -183,6 +184,23 @@ bound('refuses the receiver that is full, and no other', () => {
   add('a', 1, { bytes: RECEIVER_BYTES_MAX });
   assert.throws(() => outbox.assertRoom('acc'), /too many changes/);
   outbox.assertRoom('other');
+});
+
+// The records of actors with unsent notices fill the tail, and a full tail stops all receivers.
+bound('refuses a receiver that fails for more than twenty seconds, and no other', async () => {
+  const { clock, calls, outbox, add } = newScene();
+  add('a', 1);
+  await pass(clock, NOTICES_LINGER_MS);
+  for (let ms = 0; ms <= RECEIVER_AWAY_MS_MAX; ms += 2_000) {
+    outbox.assertRoom('acc');
+    calls.at(-1)?.end(unavailable());
+    await pass(clock, 2_000);
+  }
+  assert.throws(() => outbox.assertRoom('acc'), /too many changes/);
+  outbox.assertRoom('other');
+  calls.at(-1)?.end();
+  await turnOfEvents();
+  outbox.assertRoom('acc');
 });
 
 bound('is empty after the end, which also ends waits and calls', async () => {

@@ -58,6 +58,20 @@ closing('keeps the last actors open until the other actors are stored', async ()
   assert.equal(last.steps, ['store 1', 'drop 1']);
 });
 
+// A closed shard with unsent notices would refuse its callers until the receiver is back.
+closing('does not begin while notices are unsent: the shard keeps serving', async () => {
+  const { shards, clock, host } = await newScene();
+  shards.openShard({ shard: 1, epoch: 1 });
+  host.isUnsent = true;
+  const closed = shards.closeShard(1);
+  await pass(clock, 20 * EFFECT_RETRY_MS);
+  assert.equal([shards.open.has(1), host.steps], [true, []]);
+  host.isUnsent = false;
+  await pass(clock, EFFECT_RETRY_MS);
+  await closed;
+  assert.equal(host.steps, ['store 1', 'drop 1']);
+});
+
 closing('is reported until another node may own the shard, or the shard opens again', async () => {
   const { gate, shards } = await newScene();
   shards.openShard({ shard: 1, epoch: 1 });

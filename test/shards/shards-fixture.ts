@@ -26,6 +26,7 @@ class NotingHost implements ShardedHost {
   readonly steps: string[] = [];
   readonly #take: (actorId: string) => void;
   busy = 0;
+  isUnsent = false;
   isStoreDown = false;
   isJournalDown = false;
   ahead: (() => Promise<void>) | undefined;
@@ -53,6 +54,10 @@ class NotingHost implements ShardedHost {
 
   busyIn(): number {
     return this.busy;
+  }
+
+  async whenSent(): Promise<void> {
+    if (this.isUnsent) throw new Error('a receiver is away');
   }
 
   async storeAhead(): Promise<void> {

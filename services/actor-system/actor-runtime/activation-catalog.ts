@@ -138,6 +138,11 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
     for (const activation of this.ofShard(shard)) this.#close(activation);
   }
 
+  /** Fulfils when the present notices of a shard's actors are sent. Rejects like the outbox. */
+  async whenSent(shard: number): Promise<void> {
+    await this.#checkpointer.whenSent(this.dirty.ofShard(shard));
+  }
+
   /** Stores most unstored changes of a shard while its actors keep serving. */
   async storeAhead(shard: number): Promise<void> {
     await this.#checkpointer.storeAhead(this.dirty.ofShard(shard));

@@ -186,6 +186,13 @@ export const NOTICES_PER_CALL_BYTES_MAX = 192 * 1_024;
  */
 export const RECEIVER_BYTES_MAX = 16 * 1_024 * 1_024;
 
+/**
+ * Time for which calls to a receiver may fail before changes for this receiver are refused, in
+ * milliseconds. An actor with an unsent notice is not stored, so its further records would fill the
+ * tail, and the node would refuse the calls of all accounts. Longer than a take-over.
+ */
+export const RECEIVER_AWAY_MS_MAX = 20_000;
+
 /** Maximum bytes of unsent notices for all receivers of a process, estimated. */
 export const NOTICES_BYTES_MAX = 64 * 1_024 * 1_024;
 

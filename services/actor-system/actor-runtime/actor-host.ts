@@ -105,6 +105,11 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
       .length;
   }
 
+  /** Fulfils when the present notices of a shard's actors are sent. Rejects after 10 s. */
+  async whenSent(shard: number): Promise<void> {
+    await this.#catalog.whenSent(shard);
+  }
+
   /** Stores most unstored changes of a shard while its actors keep serving. */
   async storeAhead(shard: number): Promise<void> {
     await this.#catalog.storeAhead(shard);

@@ -144,9 +144,10 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
     for (;;) {
       const dirty = this.#dirtyOf(wanted());
       if (dirty.size === 0) return;
-      // Actors with unsent notices would be written one by one.
-      const unsent = [...dirty].flatMap(({ id }) => this.#ports.outbox?.whenSent(id) ?? []);
-      if (unsent.length > 0) await Promise.all(unsent);
+      // Actors with unsent notices come last: they would be written one by one, and may wait long.
+      const unsent = [...dirty].filter((one) => this.#isUnsent(one));
+      if (unsent.length === dirty.size) await this.whenSent(unsent);
+      else for (const one of unsent) dirty.delete(one);
       const writes: Promise<void>[] = [];
       for (const activation of dirty) {
         // The bound is per process, so closing shards share it with the other checkpoints.
@@ -162,7 +163,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
 
   /**
    * Stores each dirty actor of `wanted` once, while the shard keeps serving, so that little is left
-   * for `storeAll`. Actors whose write fails stay dirty.
+   * for `storeAll`. Actors whose write fails stay dirty, and so do actors with unsent notices.
    */
   async storeAhead(wanted: Iterable<Activation<State, Call, Answer>>): Promise<void> {
     const writes: Promise<void>[] = [];
@@ -171,13 +172,24 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
       waiting.has(activation) && !activation.isBusy;
     for (const activation of waiting) {
       while (!this.#writer.hasRoom) await sleep(this.#ports.clock, 1);
-      if (!this.#isFree(activation)) continue;
+      if (!this.#isFree(activation) || this.#isUnsent(activation)) continue;
       const batch = this.#writer.batchOf(activation, mayCome);
       for (const one of batch) waiting.delete(one);
       const written = this.#writer.store(batch);
       writes.push(written.catch(() => this.#ports.metrics.checkpointFailed()));
     }
     await Promise.all(writes);
+  }
+
+  /** Fulfils when the present notices of these actors are sent. Rejects like the outbox. */
+  async whenSent(wanted: Iterable<Activation<State, Call, Answer>>): Promise<void> {
+    const { outbox } = this.#ports;
+    const unsent = [...wanted].flatMap(({ id }) => outbox?.whenSent(id) ?? []);
+    if (unsent.length > 0) await Promise.all(unsent);
+  }
+
+  #isUnsent({ id }: Activation<State, Call, Answer>): boolean {
+    return this.#ports.outbox?.has(id) === true;
   }
 
   /** Forgets an actor that another node owns now, or that will be recovered from the journal. */

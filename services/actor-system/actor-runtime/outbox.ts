@@ -10,6 +10,7 @@ import {
   NOTICES_LINGER_MS,
   NOTICES_PER_CALL_BYTES_MAX,
   NOTICES_PER_CALL_MAX,
+  RECEIVER_AWAY_MS_MAX,
   RECEIVER_BYTES_MAX,
   UNSENT_WAIT_MS_MAX,
 } from '#actor-runtime/actor-bounds';
@@ -58,8 +59,17 @@ type Queue = {
   readonly notices: Queued[];
   bytes: number;
   isRunning: boolean;
+  /** Time of the first failed call since the last confirmed call (monotonic); undefined: none. */
+  failingSinceMs: number | undefined;
   /** Ends the time in which notices gather. Set while the queue gathers. */
   hurry: (() => void) | undefined;
+};
+
+/** Wait for the notices up to a version. */
+type Waiter = {
+  readonly version: number;
+  readonly resolve: () => void;
+  readonly sent: Promise<void>;
 };
 
 /** Unsent notices of one actor. */
@@ -67,7 +77,7 @@ type Unsent = {
   readonly to: string;
   /** Version of the newest notice. */
   newest: number;
-  waiters: { readonly version: number; readonly resolve: () => void }[];
+  waiters: Waiter[];
 };
 
 /**
@@ -101,15 +111,21 @@ export class Outbox {
   }
 
   /**
-   * Throws `overloaded` while too many notices wait for this receiver, or for all receivers. Must
-   * run before the turn commits.
+   * Throws `overloaded` while too many notices wait for this receiver, or for all receivers, or while
+   * the receiver has failed for too long. Must run before the turn commits.
    */
   assertRoom(to: string): void {
-    const isFull =
-      this.#bytes >= NOTICES_BYTES_MAX || (this.#queues.get(to)?.bytes ?? 0) >= RECEIVER_BYTES_MAX;
-    if (!isFull) return;
+    const queue = this.#queues.get(to);
+    const isFull = this.#bytes >= NOTICES_BYTES_MAX || (queue?.bytes ?? 0) >= RECEIVER_BYTES_MAX;
+    if (!isFull && !this.#isAway(queue)) return;
     const text = 'too many changes wait for the log of transitions';
     throw faultFor('overloaded', text, { retryAfterS: 1 });
+  }
+
+  #isAway(queue: Queue | undefined): boolean {
+    const sinceMs = queue?.failingSinceMs;
+    if (sinceMs === undefined) return false;
+    return this.#ports.clock.monotonicMs() - sinceMs > RECEIVER_AWAY_MS_MAX;
   }
 
   /** Adds the notice of an actor's record. `offset`: position of the record in the commit log. */
@@ -139,10 +155,14 @@ export class Outbox {
   whenSent(actorId: string): Promise<void> | undefined {
     const unsent = this.#unsent.get(actorId);
     if (unsent === undefined) return undefined;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    unsent.waiters.push({ version: unsent.newest, resolve });
+    let waiter = unsent.waiters.at(-1);
+    if (waiter?.version !== unsent.newest) {
+      const { promise: sent, resolve } = Promise.withResolvers<void>();
+      waiter = { version: unsent.newest, resolve, sent };
+      unsent.waiters.push(waiter);
+    }
     this.#queues.get(unsent.to)?.hurry?.();
-    return withinMs(this.#ports.clock, UNSENT_WAIT_MS_MAX, promise, notSent);
+    return withinMs(this.#ports.clock, UNSENT_WAIT_MS_MAX, waiter.sent, notSent);
   }
 
   /** Drops all notices: other nodes replay the records of this process. */
@@ -157,7 +177,8 @@ export class Outbox {
   #queueOf(to: string): Queue {
     const known = this.#queues.get(to);
     if (known !== undefined) return known;
-    const queue: Queue = { notices: [], bytes: 0, isRunning: false, hurry: undefined };
+    const empty = { bytes: 0, isRunning: false, failingSinceMs: undefined, hurry: undefined };
+    const queue: Queue = { notices: [], ...empty };
     this.#queues.set(to, queue);
     return queue;
   }
@@ -182,11 +203,13 @@ export class Outbox {
         await this.#ports.log.whenNoticed(Math.max(...batch.map(({ offset }) => offset)));
         await this.#ports.send(to, batch.map(sentOf));
         if (this.#hasEnded) return;
+        queue.failingSinceMs = undefined;
         this.#report(batch);
         this.#confirm(queue, batch);
         pauseMs = NOTICE_RETRY_MS_MIN;
       } catch (error) {
         if (this.#hasEnded) return;
+        queue.failingSinceMs ??= this.#ports.clock.monotonicMs();
         this.#ports.metrics.failed();
         if (toFault(error).code !== 'service_unavailable') this.#ports.onBug(error);
         await sleep(this.#ports.clock, pauseMs);

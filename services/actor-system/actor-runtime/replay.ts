@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Activation } from '#actor-runtime/activation';
 import type { ActorCall, ActorKind } from '#actor-runtime/actor-kind';
+import type { Notice } from '#actor-runtime/event-sourcing';
 import type { RecoveredTail } from '#actor-runtime/host-ports';
 import type { Outbox } from '#actor-runtime/outbox';
 import { CorruptJournal, decodeRecord } from '#actor-runtime/record-codec';
@@ -39,12 +40,16 @@ export function replay<State, Call extends ActorCall, Answer, Event>(
   if (records.length === 0) return;
   const events = records.map(({ event }) => sourcing.read(event));
   let present = sourcing.beforeReplay?.(state, events) ?? state;
+  const notices: { readonly version: number; readonly notice: Notice }[] = [];
   for (const event of events) {
     activation.version += 1;
-    const applied = sourcing.apply(present, event, activation.version, id);
+    const { version } = activation;
+    const applied = sourcing.apply(present, event, version, id);
     present = applied.state;
-    if (applied.notice !== undefined) outbox?.add(id, activation.version, offset, applied.notice);
+    const { notice } = applied;
+    if (notice !== undefined) notices.push({ version, notice });
   }
+  for (const { version, notice } of notices) outbox?.add(id, version, offset, notice);
   activation.state = present;
   activation.recent.restore(records, now);
   activation.offset = offset;

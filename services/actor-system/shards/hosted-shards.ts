@@ -18,6 +18,7 @@ import { type Clock, sleep } from '#stdlib/clock';
 export interface ShardedHost extends EagerHost {
   readonly servedUntil: ServedUntil;
   busyIn(shard: number): number;
+  whenSent(shard: number): Promise<void>;
   storeAhead(shard: number): Promise<void>;
   closeShard(shard: number): void;
   storeShard(shard: number): Promise<void>;
@@ -78,6 +79,7 @@ export class HostedShards implements ShardHost {
     // Callers wait while the shard is closed, so most actors are stored before it closes. A shard
     // with corrupt records never closes: it keeps serving every actor without such records.
     await eager.activateAll(shard);
+    await this.#untilSent(shard);
     for (const host of hosts) await host.storeAhead(shard);
     open.close(shard);
     await this.#settle(shard, 'closing');
@@ -86,6 +88,20 @@ export class HostedShards implements ShardHost {
     open.closeLast(shard);
     await this.#settle(shard, 'closed');
     for (const host of hosts) host.dropShard(shard);
+  }
+
+  /** While a receiver cannot be reached, the shard keeps serving instead of closing. */
+  async #untilSent(shard: number): Promise<void> {
+    const { clock, hosts, log } = this.#parts;
+    for (;;) {
+      try {
+        for (const host of hosts) await host.whenSent(shard);
+        return;
+      } catch {
+        log.assertAlive();
+        await sleep(clock, EFFECT_RETRY_MS);
+      }
+    }
   }
 
   /** Waits until the actors of a phase are idle, then stores them. */

@@ -221,6 +221,23 @@ streaming('sends events as they happen, and continues after Last-Event-ID', asyn
   assert.equal(seen, [first, second]);
 });
 
+// A browser reconnects with its original query, so the query has an old cursor.
+streaming('continues after Last-Event-ID, not after the older cursor of the query', async () => {
+  const caller = await newCaller();
+  const cursorNow = async (query: string) =>
+    (await caller.send('GET', `/events${query}`)).body.pagination.next_cursor;
+  const old = await cursorNow('');
+  const first = await caller.createInstance();
+  await eventsUntil(caller, (event) => event.instance_id === first);
+  const newest = await cursorNow('?limit=1');
+  const second = await caller.createInstance();
+  using reader = await EventReader.open(service.api, caller, `/events?cursor=${old}`, {
+    ...ACCEPT,
+    'last-event-id': newest,
+  });
+  assert.is((await reader.until('created')).at(-1)?.data.instance_id, second);
+});
+
 streaming('refuses a Last-Event-ID that is no cursor of the account', async () => {
   const caller = await newCaller();
   using reader = await EventReader.open(service.api, caller, '/events', {

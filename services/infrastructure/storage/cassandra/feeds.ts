@@ -61,15 +61,13 @@ export function cassandraFeedStore(session: CassandraSession, bucketOf: BucketOf
   }
 
   /**
-   * Partitions of a feed that may hold chunks: from the floor to the next position. One more
-   * partition covers late checkpoints. Of a damaged head, only the first partitions: other chunks
-   * expire.
+   * Partitions of a feed that may hold chunks: up to the next position. Chunks below the floor may
+   * not have expired yet. One more partition covers late checkpoints. Of a damaged head, only the
+   * first partitions: other chunks expire.
    */
   async function partsOf(accountId: string): Promise<number[]> {
-    const { floor, next } = (await readHead(accountId).catch(undefinedIfCorrupt)) ?? NO_ROWS;
-    const first = partOf(chunkOf(floor));
-    const count = partOf(chunkOf(next)) + 2 - first;
-    return Array.from({ length: count }, (_, index) => first + index);
+    const { next } = (await readHead(accountId).catch(undefinedIfCorrupt)) ?? NO_ROWS;
+    return Array.from({ length: partOf(chunkOf(next)) + 2 }, (_, part) => part);
   }
 
   return {
@@ -117,7 +115,7 @@ export function cassandraFeedStore(session: CassandraSession, bucketOf: BucketOf
   };
 }
 
-const NO_ROWS = { floor: 0, next: 0 };
+const NO_ROWS = { next: 0 };
 
 function undefinedIfCorrupt(error: unknown): undefined {
   if (!(error instanceof CorruptState)) throw error;

@@ -40,11 +40,12 @@ export function memoryFeedStore(): ErasableFeeds {
       return stored && decodeFeedHead(accountId, stored.bytes);
     },
     async readChunks(accountId, first, last) {
-      const own = [...(chunks.get(accountId) ?? [])];
-      const wanted = own.filter(([chunk]) => chunk >= first && chunk <= last);
-      return wanted
-        .toSorted(([a], [b]) => a - b)
-        .map(([chunk, bytes]) => decodeFeedChunk(accountId, chunk, bytes));
+      const own = chunks.get(accountId);
+      const wanted = Array.from({ length: last - first + 1 }, (_, index) => first + index);
+      return wanted.flatMap((chunk) => {
+        const bytes = own?.get(chunk);
+        return bytes === undefined ? [] : [decodeFeedChunk(accountId, chunk, bytes)];
+      });
     },
     async checkpoint(checkpoints) {
       for (const checkpoint of checkpoints) {

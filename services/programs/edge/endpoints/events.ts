@@ -53,9 +53,11 @@ export const listEvents = endpoint({
     kind: 'feed',
     question: ({ query, headers }) => {
       const isStream = headers.accept?.includes(EVENT_STREAM) === true;
-      const { cursor = isStream ? lastCursor(headers) : undefined, types = USUAL_TYPES } = query;
+      const { types = USUAL_TYPES } = query;
+      // A browser that reconnects sends the header and its original query.
+      const last = isStream ? lastCursor(headers) : undefined;
       return {
-        cursor,
+        cursor: last ?? query.cursor,
         from: query.start ?? (isStream ? 'newest' : 'oldest'),
         limit: query.limit,
         types: bitsOf(types),

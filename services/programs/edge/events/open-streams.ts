@@ -80,6 +80,8 @@ type Renewal = { readonly streamMsMax: number; readonly retryMs: number };
 
 /** A reserved place for a stream. Disposal releases the place unless a stream has begun. */
 type StreamPlace = Disposable & {
+  /** Fulfils when a stream in this place would have to end before it has begun. */
+  readonly over: Promise<StreamEnd>;
   /**
    * Begins the stream. The stream ends when its key expires, at `keyEndsAtMs` in Unix milliseconds.
    */
@@ -94,7 +96,11 @@ type StreamPlace = Disposable & {
 };
 
 /** A reserved place whose first engine call is running. */
-type Opening = { readonly accountId: string; isChanged: boolean };
+type Opening = {
+  readonly accountId: string;
+  isChanged: boolean;
+  readonly end: (why: StreamEnd) => void;
+};
 
 /**
  * An edge's open event streams. Source: decision 244.
@@ -144,9 +150,12 @@ export class EventStreams {
     }
     this.#places += 1;
     const release = this.#counted(caller);
-    const opening: Opening = { accountId, isChanged: false };
+    const { promise: over, resolve: end } = Promise.withResolvers<StreamEnd>();
+    const opening: Opening = { accountId, isChanged: false, end };
+    if (this.#isDraining) end('drain');
     this.#opening.add(opening);
     return {
+      over,
       begin: ({ keyEndsAtMs, response, ask }, first) => {
         this.#opening.delete(opening);
         const { clock } = this.#ports;
@@ -170,6 +179,7 @@ export class EventStreams {
   drain(): void {
     this.#isDraining = true;
     this.#subscription?.[Symbol.dispose]();
+    for (const opening of this.#opening) opening.end('drain');
     for (const stream of this.#open.keys()) this.#sendAway(stream, 'drain');
   }
 
@@ -218,7 +228,9 @@ export class EventStreams {
 
   #endOf(accountId: string): void {
     for (const opening of this.#opening) {
-      if (opening.accountId === accountId) opening.isChanged = true;
+      if (opening.accountId !== accountId) continue;
+      opening.isChanged = true;
+      opening.end('account');
     }
     for (const stream of this.#open.keys()) {
       if (stream.caller.accountId === accountId) this.#sendAway(stream, 'account');

@@ -14,6 +14,7 @@ import type {
   Endpoint,
   LocalHandler,
 } from '#edge/endpoints/endpoint';
+import type { StreamEnd } from '#edge/events/event-stream';
 import type { EventStreams } from '#edge/events/open-streams';
 import { serveStream } from '#edge/events/serve-stream';
 import {
@@ -105,8 +106,10 @@ export async function serve(
       return;
     }
     // A call that waits for events takes the place of a stream, so that no caller takes all places.
-    using _place = waits(plan) ? ports.streams.reserve(caller) : undefined;
-    const answered = presented(plan, await perform(plan, call, admitted, request, ports, audited));
+    using place = waits(plan) ? ports.streams.reserve(caller) : undefined;
+    const performed = perform(plan, call, admitted, request, ports, audited);
+    const ended = place?.over.then(endedWait);
+    const answered = presented(plan, await (ended ? Promise.race([performed, ended]) : performed));
     await audited?.answered(answered);
     const headers = await headersAfter(call, answered, admitted, ports);
     answer(endpoint, request, reply, answered, headers, ports);
@@ -121,6 +124,13 @@ export async function serve(
   } finally {
     ports.inFlight.calls -= 1;
   }
+}
+
+/** Throws the refusal of a call that may no longer wait. */
+function endedWait(why: StreamEnd): never {
+  const options = { retryAfterS: 1 };
+  if (why === 'drain') throw faultFor('shutting_down', 'the server is stopping; retry', options);
+  throw faultFor('deadline_exceeded', 'the account has changed; send the call again', options);
 }
 
 function waits(plan: Planned): boolean {

@@ -33,7 +33,7 @@ type FeedPorts = {
 
 /**
  * The feed of an account as a durable actor: the log of the transitions of its instances. The feed
- * alone gives positions, in its turns, so a reader never misses a row. Source: architecture 3.8.
+ * alone gives positions, in its turns, so a reader never misses a row. Source: architecture 3.9.
  */
 export class FeedKind
   implements

@@ -15,6 +15,9 @@ import { FEED_CHUNK_ROWS, type FeedRow, type FeedStore } from '#storage/ports/fe
  */
 const LOOKED_ROWS_MAX = 2_048;
 
+/** Number of stored rows that an answer with a small limit looks at. */
+const LOOKED_ROWS_MIN = 512;
+
 /** Maximum bytes of the events in an answer. The first event is sent in any size. */
 const PAGE_BYTES_MAX = 1_024 * 1_024;
 
@@ -70,7 +73,8 @@ async function pageFrom(
   text?: string,
 ): Promise<EngineAnswer> {
   const page = new FeedPage(question, parts.accountId, place);
-  page.add(view.from < view.start ? await storedRows(view.from, view, parts) : view.rows);
+  const looked = Math.min(LOOKED_ROWS_MAX, Math.max(LOOKED_ROWS_MIN, 2 * question.limit));
+  page.add(view.from < view.start ? await storedRows(view.from, view, parts, looked) : view.rows);
   const next =
     page.cursor ??
     text ??
@@ -87,9 +91,11 @@ async function pageFrom(
 async function isKnown(cursor: FeedCursor, view: FeedView, parts: FeedPageParts): Promise<boolean> {
   const { seq, index, digest } = cursor;
   if (seq < view.floor || seq > view.next || (seq === view.next && index > 0)) return false;
-  // The row before the floor may be gone. A reader at the floor misses nothing.
-  if (seq === view.floor && index === 0) return true;
-  return digestOf(await rowBefore(cursor, view, parts)) === digest;
+  const seen = await rowBefore(cursor, view, parts);
+  // The row before the floor may be gone, and then its digest was unknown. A reader at the floor
+  // misses nothing.
+  if (seen === undefined || digest === 0) return seq === view.floor || digest === 0;
+  return digestOf(seen) === digest;
 }
 
 /** Last row that a reader at a place has seen; undefined if there is none. */
@@ -99,8 +105,8 @@ async function rowBefore(
   parts: FeedPageParts,
 ): Promise<FeedRow | undefined> {
   const last = index > 0 ? seq : seq - 1;
-  if (last < view.floor) return undefined;
   if (last >= view.start) return index > 0 ? view.rows[0] : view.previous;
+  if (last < view.floor) return undefined;
   return (await storedRows(last, view, parts, 1))[0];
 }
 
@@ -108,14 +114,16 @@ async function rowBefore(
 async function storedRows(
   seq: number,
   { start }: FeedView,
-  { accountId, store }: FeedPageParts,
-  count = LOOKED_ROWS_MAX,
+  { accountId, store, look }: FeedPageParts,
+  count: number,
 ): Promise<readonly FeedRow[]> {
   const first = Math.floor(seq / FEED_CHUNK_ROWS);
   const last = Math.min(start, Math.ceil((seq + count) / FEED_CHUNK_ROWS) * FEED_CHUNK_ROWS);
   const end = last / FEED_CHUNK_ROWS - 1;
   const chunks = await store.readChunks(accountId, first, end);
   if (chunks.length !== end - first + 1) {
+    // The floor may have passed the rows meanwhile.
+    if (seq < (await look('oldest', 0)).floor) throw expired();
     throw new CorruptState(`chunks of the feed of ${accountId} are missing`);
   }
   return chunks.flatMap(({ rows }) => rows).slice(seq - first * FEED_CHUNK_ROWS);

@@ -307,7 +307,8 @@ export class InstanceKind
     modelVersion: string,
   ): InstanceApplied {
     const { idempotency } = call;
-    this.#ports.outbox?.assertRoom(call.accountId);
+    // A deletion needs no room, so that an account can be deleted during an outage of its feed.
+    if (change.kind !== 'removed') this.#ports.outbox?.assertRoom(call.accountId);
     const answerKey =
       idempotency === undefined
         ? undefined
