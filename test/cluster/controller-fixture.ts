@@ -9,7 +9,7 @@ import { memoryShardStore } from '#test/storage/memory/shard-store';
 import { pass } from '#test/support/passing';
 
 /** Number of shards in a scene. */
-export const SHARDS = 8;
+export const SHARDS = 12;
 
 /** Start-up grace period of the node in a scene, in milliseconds. */
 export const STARTUP_GRACE_MS = 2_000;
@@ -30,8 +30,11 @@ class NotingHost implements ShardHost {
   readonly recovered = new Set<string>();
   recoveryEnds: Promise<void> = Promise.resolve();
   isStoreDown = false;
-  closeEnds: Promise<void> = Promise.resolve();
+  /** Fulfils when the actors of a closing shard are stored. */
+  closeEnds: (shard: number) => Promise<void> = () => Promise.resolve();
   isCloseBroken = false;
+  /** Shards whose last actors are stored. */
+  readonly closedLast: number[] = [];
 
   isRecovered({ shard, epoch }: ShardClaim): boolean {
     return this.recovered.has(`${shard}@${epoch}`);
@@ -51,11 +54,13 @@ class NotingHost implements ShardHost {
     this.open.set(shard, epoch);
   }
 
-  async closeShard(shard: number): Promise<void> {
+  async closeShard(shard: number, whenLast: () => Promise<void>): Promise<void> {
     this.steps.push(`close ${shard}`);
     this.open.delete(shard);
     if (this.isCloseBroken) throw new Error('a bug');
-    await this.closeEnds;
+    await this.closeEnds(shard);
+    await whenLast();
+    this.closedLast.push(shard);
   }
 
   releasing(shard: number): void {

@@ -53,7 +53,7 @@ moved('is not given before it is closed, nor reopened at its epoch', async () =>
   const scene = await newScene();
   await scene.live(4_000);
   const { promise, resolve } = Promise.withResolvers<void>();
-  scene.host.closeEnds = promise;
+  scene.host.closeEnds = () => promise;
   await scene.join('a');
   await scene.live(6_000);
   assert.is((await scene.rowsNow()).get(shardsOf('a', ['a', 'me'])[0] ?? -1), 'me-1@1');
@@ -88,7 +88,7 @@ moved('returns at a new epoch when the receiver dies before it owns the shard', 
     Array.from({ length: 3 }, () => async () => silence()),
   );
   const { promise, resolve } = Promise.withResolvers<void>();
-  scene.host.closeEnds = promise;
+  scene.host.closeEnds = () => promise;
   await scene.join('a');
   await scene.live(5_000);
   scene.kill('a');
@@ -168,11 +168,29 @@ leaving('closes all shards when no other node exists, and keeps the rows', async
   assert.ok(scene.loads.count - loaded <= 3, 'the table is not polled without pause');
 });
 
+// A shard could not send its last transitions to a feed in a closed shard, and stayed unstored.
+leaving(
+  'keeps the receivers of every shard until no shard sends, without another node',
+  async () => {
+    const scene = await newScene();
+    await scene.live(4_000);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    scene.host.closeEnds = (shard) => (shard === 0 ? promise : Promise.resolve());
+    const left = scene.leave();
+    await scene.live(2_000);
+    assert.equal([scene.host.open.size, scene.host.closedLast], [0, []]);
+    resolve();
+    await scene.live(1_000);
+    assert.equal(await stateOf(left), { value: undefined });
+    assert.is(scene.host.closedLast.length, SHARDS);
+  },
+);
+
 leaving('waits for shards that are closing', async () => {
   const scene = await newScene();
   await scene.live(4_000);
   const { promise, resolve } = Promise.withResolvers<void>();
-  scene.host.closeEnds = promise;
+  scene.host.closeEnds = () => promise;
   const left = scene.leave();
   await scene.live(3_000);
   assert.is(await stateOf(left), 'pending');

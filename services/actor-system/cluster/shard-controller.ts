@@ -69,6 +69,8 @@ export class ShardController implements Disposable {
   /** Last epoch at which this incarnation opened each shard. An epoch is opened at most once. */
   readonly #opened = new Map<number, number>();
   readonly #busy = new Set<number>();
+  /** Shards that are closing and whose actors may still send to other actors. */
+  readonly #sending = new Set<number>();
   readonly #stack = new DisposableStack();
   readonly #startedMs: number;
   readonly #ring: (nodes: readonly string[]) => readonly string[];
@@ -234,13 +236,30 @@ export class ShardController implements Disposable {
   }
 
   async #give({ shard, epoch, target }: Planned<'give'>): Promise<void> {
-    using _ = this.#throttle.moving(shard, this.#ports.clock.monotonicMs());
+    using moving = new DisposableStack();
+    moving.use(this.#throttle.moving(shard, this.#ports.clock.monotonicMs()));
     const to = await this.#handoff.receiverAt(target);
     if (to === undefined && !this.#throttle.isLeaving) return;
-    await this.#ports.host.closeShard(shard);
+    const sending = moving.adopt(shard, (closed) => this.#sending.delete(closed));
+    this.#sending.add(sending);
+    await this.#ports.host.closeShard(shard, async () => {
+      if (to !== undefined) return;
+      // No other node can take what the remaining shards send, so this shard takes it.
+      moving.dispose();
+      await this.#othersSent();
+    });
     if (to === undefined) return;
     const row = { shard, epoch, owner: this.#config.incarnation };
     this.#learn(await this.#handoff.give(row, to), 'given');
+  }
+
+  /** Fulfils when no shard of this node can send any more, or when the controller is disposed. */
+  async #othersSent(): Promise<void> {
+    const { clock, host } = this.#ports;
+    while (host.open.size > 0 || this.#sending.size > 0) {
+      if (this.#stack.disposed) return;
+      await sleep(clock, LOOK_PERIOD_MS / 20);
+    }
   }
 
   async #moveOn({ row, target }: Planned<'moveOn'>): Promise<void> {

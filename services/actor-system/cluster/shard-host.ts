@@ -21,10 +21,13 @@ export interface ShardHost {
   /** Starts serving a shard. */
   openShard(claim: ShardClaim): void;
   /**
-   * Stops taking calls for a shard immediately. Fulfils when all its actors are stored and evicted.
-   * Rejects if this incarnation ends first. No other node can own the shard until `releasing`.
+   * Stops taking calls for a shard. Fulfils when all its actors are stored and evicted. Rejects if
+   * this incarnation ends first. No other node can own the shard until `releasing`.
+   *
+   * Actors that send to other actors are stored first. The receivers serve until `whenLast`
+   * fulfils, and are stored last.
    */
-  closeShard(shard: number): Promise<void>;
+  closeShard(shard: number, whenLast: () => Promise<void>): Promise<void>;
   /**
    * Called before a change of the shard's owner is sent. From now on another node may own the
    * shard.

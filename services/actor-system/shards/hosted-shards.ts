@@ -74,7 +74,10 @@ export class HostedShards implements ShardHost {
     this.#parts.open.release(shard);
   }
 
-  async closeShard(shard: number): Promise<void> {
+  async closeShard(
+    shard: number,
+    whenLast: () => Promise<void> = () => Promise.resolve(),
+  ): Promise<void> {
     const { eager, hosts, open } = this.#parts;
     // Callers wait while the shard is closed, so most actors are stored before it closes. A shard
     // with corrupt records never closes: it keeps serving every actor without such records.
@@ -83,6 +86,7 @@ export class HostedShards implements ShardHost {
     for (const host of hosts) await host.storeAhead(shard);
     open.close(shard);
     await this.#settle(shard, 'closing');
+    await whenLast();
     // The actors that are stored now send nothing to other actors. Two closing shards therefore
     // never wait for each other.
     open.closeLast(shard);

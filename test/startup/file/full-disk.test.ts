@@ -18,10 +18,6 @@ const folder = mkdtempSync(join(tmpdir(), 'identity-engine-disk-'));
 const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MIB}m`, 'tmpfs', folder]);
 const isMounted = mounted.status === 0;
 if (!isMounted) console.log('skipped: only root can mount a file system');
-process.once('exit', () => {
-  if (isMounted) spawnSync('umount', ['--lazy', folder]);
-  rmSync(folder, { recursive: true, force: true });
-});
 
 const file = join(folder, 'identity-engine.db');
 const VARIABLES = { SERVICE_STORAGE: 'sqlite', SERVICE_SQLITE_FILE: file, SERVICE_SHARDS: '8' };
@@ -32,6 +28,12 @@ function fill(name: string, mebibytes: number): void {
 }
 
 const disk = suite('a service on a file');
+
+// Not at the end of the process: a killed worker would leave the file system mounted.
+disk.after(() => {
+  if (isMounted) spawnSync('umount', ['--lazy', folder]);
+  rmSync(folder, { recursive: true, force: true });
+});
 
 async function observed(caller: SceneCaller, id: string, second: number) {
   return await caller.send('POST', `/instances/${id}/process`, { json: observationAt(second) });

@@ -12,6 +12,7 @@ import {
   observationAt,
   type SceneCaller,
 } from '#test/support/calls/scene';
+import { metricValues } from '#test/support/metric-values';
 import { onFile, type Service, startStandalone } from '#test/support/servers/service';
 import { soon } from '#test/support/soon';
 
@@ -34,10 +35,6 @@ const AHEAD_MAX = 60;
 
 const root = mkdtempSync(join(tmpdir(), 'identity-engine-immutable-'));
 let folders = 0;
-process.once('exit', () => {
-  spawnSync('chattr', ['-R', '-i', root]);
-  rmSync(root, { recursive: true, force: true });
-});
 
 /** A file in its own folder, with functions that make it read-only and writable. */
 function newFile() {
@@ -99,6 +96,9 @@ class Requests {
   }
 }
 
+const unrecordedBytes = async (service: Service) =>
+  (await metricValues(service)).get('transitions_unrecorded_bytes');
+
 /**
  * Creates an observed instance, and a second instance with an observation in flight when writes
  * become impossible.
@@ -108,6 +108,8 @@ async function newHeldUp(service: Service, caller: SceneCaller, forbid: () => vo
   const [id, other] = [await caller.createInstance(), await caller.createInstance()];
   requests.granted += 2;
   assert.is(await requests.observe(id, 0), 200);
+  // The log of the account is written later. A failed write of the log would look like the call.
+  await soon('recorded transitions', async () => (await unrecordedBytes(service)) === 0);
   forbid();
   const underWay = requests.observe(other, 0).catch(() => 0);
   // The journals of the engine and of the limiter log one line each.
@@ -120,6 +122,13 @@ async function newHeldUp(service: Service, caller: SceneCaller, forbid: () => vo
 }
 
 const immutable = suite('a service on a file');
+
+// Not at the end of the process: a killed worker would leave files that nobody can remove.
+immutable.after(() => {
+  spawnSync('chattr', ['-R', '-i', root]);
+  rmSync(root, { recursive: true, force: true });
+});
+
 const run = mayForbid() ? immutable : immutable.skip;
 if (run === immutable.skip) console.log('skipped: only root can make a file immutable');
 

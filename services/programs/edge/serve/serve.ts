@@ -105,11 +105,8 @@ export async function serve(
       await serveStream({ endpoint, request, reply, call, command, admitted }, ports);
       return;
     }
-    // A call that waits for events takes the place of a stream, so that no caller takes all places.
-    using place = waits(plan) ? ports.streams.reserve(caller) : undefined;
-    const performed = perform(plan, call, admitted, request, ports, audited);
-    const ended = place?.over.then(endedWait);
-    const answered = presented(plan, await (ended ? Promise.race([performed, ended]) : performed));
+    const performed = () => perform(plan, call, admitted, request, ports, audited);
+    const answered = presented(plan, await inPlace(plan, caller, performed, ports));
     await audited?.answered(answered);
     const headers = await headersAfter(call, answered, admitted, ports);
     answer(endpoint, request, reply, answered, headers, ports);
@@ -126,6 +123,28 @@ export async function serve(
   }
 }
 
+/**
+ * Performs a call. A call that waits for events takes the place of a stream, so that no caller
+ * takes all places.
+ */
+function inPlace<T>(
+  plan: Planned,
+  caller: Caller,
+  perform: () => T | Promise<T>,
+  { streams }: ServePorts,
+): T | Promise<T> {
+  return waits(plan) ? untilEnded(streams, caller, perform) : perform();
+}
+
+async function untilEnded<T>(
+  streams: EventStreams,
+  caller: Caller,
+  perform: () => T | Promise<T>,
+): Promise<T> {
+  using place = streams.reserve(caller);
+  return await Promise.race([perform(), place.over.then(endedWait)]);
+}
+
 /** Throws the refusal of a call that may no longer wait. */
 function endedWait(why: StreamEnd): never {
   const options = { retryAfterS: 1 };
@@ -133,6 +152,7 @@ function endedWait(why: StreamEnd): never {
   throw faultFor('deadline_exceeded', 'the account has changed; send the call again', options);
 }
 
+/** Whether the call waits for events. */
 function waits(plan: Planned): boolean {
   return plan.kind === 'command' && plan.command.kind === 'readFeed' && plan.command.waitMs > 0;
 }
