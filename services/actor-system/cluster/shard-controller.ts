@@ -240,8 +240,8 @@ export class ShardController implements Disposable {
     moving.use(this.#throttle.moving(shard, this.#ports.clock.monotonicMs()));
     const to = await this.#handoff.receiverAt(target);
     if (to === undefined && !this.#throttle.isLeaving) return;
-    const sending = moving.adopt(shard, (closed) => this.#sending.delete(closed));
-    this.#sending.add(sending);
+    this.#sending.add(shard);
+    moving.defer(() => this.#sending.delete(shard));
     await this.#ports.host.closeShard(shard, async () => {
       if (to !== undefined) return;
       // No other node can take what the remaining shards send, so this shard takes it.
