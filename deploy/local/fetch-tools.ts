@@ -2,6 +2,7 @@ import { installedGenerators } from '#deploy/local/install/generators';
 import { installedJaeger } from '#deploy/local/install/jaeger';
 import { installedK6 } from '#deploy/local/install/k6';
 import { installedKustomize } from '#deploy/local/install/kustomize';
+import { installedNode, NODE_RELEASES } from '#deploy/local/install/node-releases';
 import { installedStripeMock } from '#deploy/local/install/stripe-mock';
 import type { Print } from '#deploy/local/progress';
 
@@ -18,6 +19,9 @@ for (const [name, install] of [
   ['jaeger', installedJaeger],
   ['kustomize', installedKustomize],
   ['stripe-mock', installedStripeMock],
+  ...NODE_RELEASES.map(
+    (release) => [`node ${release}`, (print: Print) => installedNode(release, print)] as const,
+  ),
 ] as const) {
   try {
     console.log(`${name}: ${await install(console.log)}`);

@@ -186,6 +186,13 @@ reset('to the initial state restores the state after creation (row 17)', () => {
   );
 });
 
+// A replay from the creation would not reach the states of an instance of an older release.
+reset('to the initial state keeps a stress rate with other last bits', () => {
+  const old = createState({ modeStrengths: [0.1, 0.7, 0.3, 0.9, 0.5, 0.2, 0.6], energyLevel: 1 });
+  old[OFFSET.stressRate] = scalarAt(old, OFFSET.stressRate) * (1 + Number.EPSILON);
+  assert.equal(resetToInitial(old), old);
+});
+
 reset('to the default restores the rollback point and keeps it at cycle 0 (row 17)', () => {
   fc.assert(
     fc.property(reachableState, (state) => {

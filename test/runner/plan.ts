@@ -48,6 +48,7 @@ export const LATER = [
       /\b(k6OrSkip|jaegerOrSkip|stripeMockOrSkip|prometheusOrSkip)\(/,
       /\bHAProxy\b.*apt-get/,
       'test/fuzz/schemathesis.test.ts',
+      'test/identity/node-releases.test.ts',
       'test/deploy/local/balancer.test.ts',
       'test/deploy/local/local-cluster.test.ts',
       'test/deploy/root-file-system.test.ts',

@@ -119,7 +119,31 @@ const STRESS_HALF_LIFE_SECONDS = 900;
 
 /** Acute stress half-life for `home`, in seconds. Source: model 2.2. */
 export function stressHalfLifeSeconds(home: ArrayLike<number>): number {
-  return STRESS_HALF_LIFE_SECONDS * 2 ** ((home[STRESS_RESPONSE] ?? 0) - (home[IDENTITY] ?? 0));
+  return STRESS_HALF_LIFE_SECONDS * twoTo((home[STRESS_RESPONSE] ?? 0) - (home[IDENTITY] ?? 0));
+}
+
+/** The number 1 in fixed point, for `twoTo`. */
+const ONE = 1n << 96n;
+
+/** The natural logarithm of 2 in fixed point. */
+const LN2 = 0xb17217f7d1cf79abc9e3b398n;
+
+/** Bits of an exponent of `twoTo` after the point. */
+const EXPONENT_BITS = 60n;
+
+/**
+ * 2 to the power `exponent`, in [-1, 1], by the series of the exponential function. Unlike `**`,
+ * returns the same bits on every release of Node.js, processor and system.
+ */
+function twoTo(exponent: number): number {
+  const fixed = BigInt(Math.round(exponent * Number(1n << EXPONENT_BITS)));
+  const power = (LN2 * fixed) >> EXPONENT_BITS;
+  let sum = ONE;
+  for (let term = power, n = 2n; term !== 0n; n += 1n) {
+    sum += term;
+    term = (term * power) / (ONE * n);
+  }
+  return Number(sum) / Number(ONE);
 }
 
 /**
@@ -174,12 +198,17 @@ export function rollBack(state: State): void {
   state[OFFSET.run] = 0;
 }
 
-/** A new state like `state` at its creation. Source: model 3.5. */
+/**
+ * A new state like `state` at its creation. Keeps the stress rate, because older releases computed
+ * other last bits. Source: model 3.5.
+ */
 export function resetToInitial(state: State): State {
-  return createState({
+  const initial = createState({
     modeStrengths: [...state.subarray(OFFSET.home, OFFSET.home + MODE_COUNT)],
     energyLevel: at(state, OFFSET.initialEnergy),
   });
+  initial[OFFSET.stressRate] = at(state, OFFSET.stressRate);
+  return initial;
 }
 
 /** A new state at cycle 0 from `state`'s rollback point. Source: model 3.5. */
