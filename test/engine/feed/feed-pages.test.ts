@@ -4,7 +4,7 @@ import { Feed, type LookFrom } from '#engine/feed/feed';
 import { feedAnswer } from '#engine/feed/pages';
 import { bodyText, type FeedQuestion } from '#grpc/engine-messages';
 import { memoryFeedStore } from '#storage/memory/feeds';
-import { FEED_AGE_MS, FEED_CHUNK_ROWS, type FeedRow } from '#storage/ports/feeds';
+import { FEED_AGE_MS, FEED_CHUNK_ROWS, FEED_ROWS_MAX, type FeedRow } from '#storage/ports/feeds';
 import { eventsIn } from '#test/support/calls/event-reader';
 import { refusalOf } from '#test/support/settled';
 
@@ -25,7 +25,7 @@ const rowOf = (n: number): FeedRow => [
 /** A feed with `count` rows; the whole chunks are in the store, if `isStored`. */
 async function newScene(count: number, { isStored = true } = {}) {
   const store = memoryFeedStore();
-  const feed = new Feed(undefined);
+  const feed = new Feed(undefined, FEED_ROWS_MAX);
   const clock = { nowMs: START_MS };
   let version = 0;
   const take = async (rows: readonly FeedRow[]) => {

@@ -3,6 +3,7 @@ import { Outbox } from '#actor-runtime/outbox';
 import { Feed } from '#engine/feed/feed';
 import { FeedKind } from '#engine/feed/kind';
 import { InstanceSourcing } from '#engine/instance/sourcing';
+import { FEED_ROWS_MAX } from '#storage/ports/feeds';
 import { replaceMethod } from '#test/simulation/faults/replace-method';
 import {
   CRASHES,
@@ -70,7 +71,7 @@ export const FEED_VARIANTS: readonly Variant[] = [
     spoil: (stack) =>
       replaceMethod(stack, FeedKind, 'activate', async (activate, _kind, accountId) => {
         const { version } = await activate(accountId);
-        return { state: new Feed(undefined), version, recentCalls: [] };
+        return { state: new Feed(undefined, FEED_ROWS_MAX), version, recentCalls: [] };
       }),
   },
 ];

@@ -1,4 +1,10 @@
-import type { FeedChunk, FeedHead, FeedRow, FeedStore } from '#storage/ports/feeds';
+import {
+  FEED_ROWS_MAX,
+  type FeedChunk,
+  type FeedHead,
+  type FeedRow,
+  type FeedStore,
+} from '#storage/ports/feeds';
 import type { BucketOf } from '#storage/ports/instances';
 import type { SimulatedProcess } from '#test/simulation/simulated/process';
 import { ReplicatedState } from '#test/simulation/simulated/replicated-state';
@@ -42,6 +48,7 @@ export class SimulatedFeedStores {
       return this.#server.call(process, { name, isWrite: true, execute });
     };
     return {
+      rowsMax: FEED_ROWS_MAX,
       bucketOf: this.#bucketOf,
       readHead: (id) => read(`feed of ${id}`, id, ({ head }) => head),
       readChunks: (id, first, last) =>

@@ -31,6 +31,7 @@ async function open(): Promise<ErasableFeeds> {
     cassandraFeedStore(session, ONE_BUCKET),
   );
   return {
+    rowsMax: store.rowsMax,
     bucketOf: (accountId) => store.bucketOf(prefix + accountId),
     readHead: (accountId) => store.readHead(prefix + accountId),
     readChunks: (accountId, first, last) => store.readChunks(prefix + accountId, first, last),

@@ -12,6 +12,7 @@ import {
 import {
   type ErasableFeeds,
   FEED_AGE_MS,
+  FEED_ROWS_MAX,
   type FeedCheckpoint,
   type FeedChunk,
 } from '#storage/ports/feeds';
@@ -71,6 +72,7 @@ export function cassandraFeedStore(session: CassandraSession, bucketOf: BucketOf
   }
 
   return {
+    rowsMax: FEED_ROWS_MAX,
     bucketOf,
     readHead,
     async readChunks(accountId, first, last) {

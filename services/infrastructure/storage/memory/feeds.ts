@@ -7,6 +7,9 @@ import {
 } from '#storage/ports/feed-codec';
 import type { ErasableFeeds, FeedCheckpoint } from '#storage/ports/feeds';
 
+/** Maximum number of rows of a feed, about 80 MB. */
+const ROWS_MAX = 1_000_000;
+
 /** A head as bytes, with the fields that later writes are compared with. */
 type Stored = { readonly version: number; readonly floor: number; readonly bytes: Buffer };
 
@@ -34,6 +37,7 @@ export function memoryFeedStore(): ErasableFeeds {
   };
 
   return {
+    rowsMax: ROWS_MAX,
     bucketOf: () => 0,
     async readHead(accountId) {
       const stored = heads.get(accountId);

@@ -7,6 +7,9 @@ export const FEED_CHUNK_ROWS = 256;
 /** Time for which rows are kept, in milliseconds: seven days. */
 export const FEED_AGE_MS = 7 * 24 * 60 * 60 * 1_000;
 
+/** Maximum number of rows of a feed on a disk. */
+export const FEED_ROWS_MAX = 10_000_000;
+
 /**
  * A transition as numbers: the position of its type in `TRANSITIONS`, the cycle, and the values of
  * this type. Source: `identity/transitions`.
@@ -68,6 +71,8 @@ export type FeedCheckpoint = {
  * `service_unavailable`.
  */
 export interface FeedStore {
+  /** Maximum number of rows of a feed. Older rows are dropped before their age. */
+  readonly rowsMax: number;
   /**
    * Bucket of an account's feed. Feeds of a bucket are stored together. The bucket never changes.
    */

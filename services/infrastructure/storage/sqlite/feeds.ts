@@ -6,7 +6,7 @@ import {
   encodeFeedChunk,
   encodeFeedHead,
 } from '#storage/ports/feed-codec';
-import type { ErasableFeeds, FeedCheckpoint } from '#storage/ports/feeds';
+import { type ErasableFeeds, FEED_ROWS_MAX, type FeedCheckpoint } from '#storage/ports/feeds';
 import { type BucketOf, HEADS_MAX } from '#storage/ports/instances';
 import type { SqliteDatabase, Statement } from '#storage/sqlite/database';
 import { bytesIn, CheckedTable, wholeIn } from '#storage/sqlite/tables';
@@ -75,6 +75,7 @@ export function sqliteFeedStore(database: SqliteDatabase, bucketOf: BucketOf): E
   }
 
   return {
+    rowsMax: FEED_ROWS_MAX,
     bucketOf,
     async readHead(accountId) {
       const row = await FEEDS.find(database, 'feed_read', keyOf(accountId));

@@ -7,9 +7,6 @@ import {
   type FeedRow,
 } from '#storage/ports/feeds';
 
-/** Maximum number of rows that a feed keeps. Older rows are dropped before their age. */
-const FEED_ROWS_MAX = 10_000_000;
-
 /** Duration of an hour, in milliseconds. */
 const HOUR_MS = 60 * 60 * 1_000;
 
@@ -52,6 +49,7 @@ export type FeedView = {
  * row keeps its position for ever.
  */
 export class Feed {
+  readonly #rowsMax: number;
   #version: number;
   #next: number;
   #floor: number;
@@ -63,7 +61,9 @@ export class Feed {
   /** Newest recorded version by instance, for the instances that changed last. */
   readonly #newest = new Map<string, number>();
 
-  constructor(head: FeedHead | undefined) {
+  /** `rowsMax`: maximum number of rows, before older rows are dropped. */
+  constructor(head: FeedHead | undefined, rowsMax: number) {
+    this.#rowsMax = rowsMax;
     const { version = 0, next = 0, floor = 0, hours = [], newest = [] } = head ?? {};
     this.#version = version;
     this.#next = next;
@@ -115,7 +115,7 @@ export class Feed {
     }
     this.#version = version;
     this.#next += rows.length;
-    this.#floor = Math.max(this.floorAt(atMs), this.#next - FEED_ROWS_MAX);
+    this.#floor = Math.max(this.floorAt(atMs), this.#next - this.#rowsMax);
     while ((this.#hours[1]?.[1] ?? Number.POSITIVE_INFINITY) <= this.#floor) this.#hours.shift();
   }
 

@@ -50,8 +50,9 @@ export class FeedKind
   }
 
   async activate(accountId: string): Promise<LoadedActor<Feed>> {
-    const head = await this.#ports.store.readHead(accountId);
-    return { state: new Feed(head), version: head?.version ?? 0, recentCalls: [] };
+    const { store } = this.#ports;
+    const head = await store.readHead(accountId);
+    return { state: new Feed(head, store.rowsMax), version: head?.version ?? 0, recentCalls: [] };
   }
 
   receive(feed: Feed, call: FeedCall, turn: Turn<FeedRecord>): FeedView {
