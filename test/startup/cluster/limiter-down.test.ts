@@ -183,10 +183,15 @@ async function retried<Value>(action: () => Promise<Value>): Promise<Value> {
   }
 }
 
+/**
+ * Creates an account of another limiter than `owner`. Repeats refused calls, because that limiter
+ * may still be reconnecting to Cassandra.
+ */
 async function accountOfAnother(owner: string): Promise<Caller> {
   for (;;) {
-    const another = await newCaller(cluster.service());
-    if ((await ownerOf(cluster, another.accountId)) !== owner) return another;
+    const another = await retried(() => newCaller(cluster.service()));
+    const ownerOfAnother = await retried(() => ownerOf(cluster, another.accountId));
+    if (ownerOfAnother !== owner) return another;
   }
 }
 
