@@ -199,15 +199,21 @@ def _head(answer: Reply, length: int | None) -> bytes:
 
 
 def _read(reader: Any, number: int) -> Request | None:
+    """Reads a request. Returns None if the client closes before the end, like a killed process."""
     line = reader.readline()
-    if not line:
+    if not line.endswith(b"\n"):
         return None
     method, target, _ = line.decode("latin-1").split(" ", 2)
     headers: dict[str, str] = {}
-    while (text := reader.readline().decode("latin-1").strip()) != "":
-        name, _, value = text.partition(":")
+    while (text := reader.readline()) != b"\r\n":
+        if not text.endswith(b"\n"):
+            return None
+        name, _, value = text.decode("latin-1").strip().partition(":")
         headers[name.lower()] = value.strip()
-    body = reader.read(int(headers.get("content-length", "0")))
+    length = int(headers.get("content-length", "0"))
+    body = reader.read(length)
+    if len(body) < length:
+        return None
     return Request(method, target, headers, body, number, time.monotonic())
 
 
