@@ -34,6 +34,7 @@ traced.before(async () => {
   edge = runMain(['edge'], {
     ...TRACED,
     SERVICE_CLUSTER_SECRET: 'the secret of this test',
+    SERVICE_LIMITER_TIMEOUT_MS: '5000',
     SERVICE_LIMITER_ADDRESS: addressIn(limiter, 'grpc'),
     SERVICE_ENGINE_ADDRESS: addressIn(engine, 'grpc'),
   });
