@@ -1,11 +1,14 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
 import { digestOf } from '#accounts/api-key';
 import { type User, withSecondFactor } from '#accounts/people';
 import { faultFor } from '#errors/fault';
 import type { Clock } from '#stdlib/clock';
-import { derivedFrom, type Reloadable } from '#stdlib/files';
+import type { Reloadable } from '#stdlib/files';
 import type { Randomness } from '#stdlib/randomness';
+import { SecretSeal } from '#stdlib/secret-seal';
+
+/** Label of the seal of second factors. Must never change. */
+const SEAL_LABEL = 'identity-engine second factor 1';
 
 /** Enrolment result. The secret is shown once. */
 type Enrolment = { readonly user: User; readonly secret: string; readonly uri: string };
@@ -28,7 +31,7 @@ export class SecondFactors {
   ) {
     this.#clock = clock;
     this.#randomness = randomness;
-    this.#seal = secrets && new SecretSeal(secrets);
+    this.#seal = secrets && new SecretSeal(secrets, SEAL_LABEL);
   }
 
   /**
@@ -174,73 +177,4 @@ function newRecoveryCodes(randomness: Randomness): string[] {
 /** Recovery code digest. Spaces, hyphens and case do not matter. */
 function recoveryDigest(userId: string, code: string): string {
   return digestOf(`${userId} ${code.toLowerCase().replace(/[\s-]/g, '')}`);
-}
-
-/**
- * Key derivation label. Separates this use of the cluster secret from other uses and later formats.
- */
-const KEY_LABEL = 'identity-engine second factor 1';
-const KEY_BYTES = 32;
-
-const CIPHER = 'aes-256-gcm';
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
-
-/** Format prefix of sealed text (decision 239). */
-const FORM = 'sealed1';
-
-/** Decrypted text, and whether the current secret encrypted it. */
-type OpenedSecret = { readonly text: string; readonly isCurrent: boolean };
-
-/**
- * Encrypts texts, each for one user only. The first cluster secret encrypts, and all secrets
- * decrypt, so that secrets can be rotated (decision 134).
- */
-class SecretSeal {
-  readonly #keys: Reloadable<readonly Buffer[]>;
-
-  constructor(secrets: Reloadable<readonly string[]>) {
-    this.#keys = derivedFrom(secrets, (texts) => texts.map(keyOf));
-  }
-
-  /** Encrypts and authenticates the text (AES-256-GCM, bound to the user id). */
-  seal(userId: string, text: string): string {
-    const [key] = this.#keys.current;
-    if (key === undefined) throw new Error('a cluster has at least one secret');
-    const nonce = randomBytes(NONCE_BYTES);
-    const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(userId));
-    const hidden = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
-    const bytes = Buffer.concat([nonce, cipher.getAuthTag(), hidden]);
-    return `${FORM}.${bytes.toString('base64url')}`;
-  }
-
-  /**
-   * Decrypts a text. Returns undefined if the secret that encrypted the text was removed, or if the
-   * text belongs to another user.
-   */
-  open(userId: string, sealed: string): OpenedSecret | undefined {
-    const [form, body = ''] = sealed.split('.');
-    if (form !== FORM) return undefined;
-    for (const [at, key] of this.#keys.current.entries()) {
-      const text = opened(key, userId, Buffer.from(body, 'base64url'));
-      if (text !== undefined) return { text, isCurrent: at === 0 };
-    }
-    return undefined;
-  }
-}
-
-function keyOf(secret: string): Buffer {
-  return Buffer.from(hkdfSync('sha256', secret, '', KEY_LABEL, KEY_BYTES));
-}
-
-function opened(key: Buffer, userId: string, bytes: Buffer): string | undefined {
-  const hiddenAt = NONCE_BYTES + TAG_BYTES;
-  try {
-    const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE_BYTES))
-      .setAAD(Buffer.from(userId))
-      .setAuthTag(bytes.subarray(NONCE_BYTES, hiddenAt));
-    return decipher.update(bytes.subarray(hiddenAt), undefined, 'utf8') + decipher.final('utf8');
-  } catch {
-    return undefined;
-  }
 }
