@@ -324,6 +324,7 @@ const OF_ACCOUNT: ReadonlySet<EngineCommand['kind']> = new Set([
   'readSummaries',
   'recordTransitions',
   'readFeed',
+  'webhook',
 ]);
 
 /** Routing id: the account for commands to its directory, otherwise the instance. */

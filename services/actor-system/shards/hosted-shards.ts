@@ -33,6 +33,8 @@ type HostedShardsParts = {
   readonly eager: EagerActivation;
   readonly log: CommitLog;
   readonly clock: Clock;
+  /** Called when calls for a shard are accepted. */
+  readonly onOpened?: ((shard: number) => void) | undefined;
 };
 
 /**
@@ -59,11 +61,12 @@ export class HostedShards implements ShardHost {
   }
 
   openShard(claim: ShardClaim): void {
-    const { open, recovery, eager } = this.#parts;
+    const { open, recovery, eager, onOpened } = this.#parts;
     if (open.hasEnded) return;
     recovery.opened(claim);
     open.open(claim);
     eager.begin();
+    onOpened?.(claim.shard);
   }
 
   decided({ shard, epoch }: ShardClaim): void {

@@ -138,7 +138,7 @@ export function buildIncarnation<Served>(
   });
   const isEverywhere = (feature: string): boolean => members.isEverywhere(feature);
   const context: NodeContext = { address, log, gate, routes, isEverywhere };
-  const { served, hosts, end } = hostServices(context);
+  const { served, hosts, opened: onOpened, end } = hostServices(context);
   opening.defer(() => {
     // The abandoned actors no longer hold back the low-water mark. If the log continued, it would
     // truncate records that are not stored.
@@ -148,7 +148,8 @@ export function buildIncarnation<Served>(
   });
   const recovery = recoveryOf(ports, context, members, recovered);
   const eager = new EagerActivation({ hosts, open, recovered, log, clock });
-  const shards = new HostedShards({ hosts, open, recovered, recovery, eager, log, clock });
+  const hosted = { hosts, open, recovered, recovery, eager, log, clock, onOpened };
+  const shards = new HostedShards(hosted);
   opening.use(new JournalScan(id, ports));
   const detector = opening.use(detectorOf(config, ports, members, writer));
   const parts = { members, detector, shards, writer, routes };

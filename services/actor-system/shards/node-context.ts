@@ -66,6 +66,8 @@ export type NodeContext = {
 export type HostedServices<Served> = {
   readonly served: Served;
   readonly hosts: readonly (ShardedHost & { abandon(): void })[];
+  /** Called when the incarnation has begun to serve a shard. */
+  readonly opened?: (shard: number) => void;
   readonly end: () => void;
 };
 

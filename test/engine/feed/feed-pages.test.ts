@@ -30,7 +30,7 @@ async function newScene(count: number, { isStored = true } = {}) {
   let version = 0;
   const take = async (rows: readonly FeedRow[]) => {
     version += 1;
-    feed.take(rows, clock.nowMs, version);
+    feed.take({ rows, atMs: clock.nowMs }, version);
     if (!isStored) return;
     const copy = feed.copy('acc');
     await store.checkpoint([copy]);

@@ -28,6 +28,7 @@ import {
   type SimulatedRequest,
 } from '#test/simulation/simulated/requests';
 import { silentMetrics } from '#test/simulation/simulated/silent-metrics';
+import { webhooksOf } from '#test/support/webhooks-of';
 
 /** Secret from which all edges derive the instance ids of keyed creates. */
 const SECRET = 'simulated';
@@ -83,7 +84,7 @@ export class SimulatedEdge implements NodeProcess {
       reply: new AwaitedReply(clock, metrics),
       streams: new EventStreams({
         clock,
-        randomness,
+        random: () => process.random.unit(),
         onEnd: () => undefined,
         accountNews: undefined,
       }),
@@ -91,6 +92,7 @@ export class SimulatedEdge implements NodeProcess {
         clock,
         audit: new AccountAudit(LASTING_TRAIL),
         billing: new AccountBilling(LASTING_TRAIL),
+        webhooks: webhooksOf(engine, clock),
       },
       inFlight: { calls: 0 },
     };

@@ -12,7 +12,12 @@ import type { SimulatedStore } from '#test/simulation/simulated/store';
 import type { Replicas } from '#test/simulation/stored/replicas';
 
 /** Stored feed of one account. */
-type StoredFeed = { head: FeedHead | undefined; readonly chunks: Map<number, FeedChunk> };
+type StoredFeed = {
+  head: FeedHead | undefined;
+  readonly chunks: Map<number, FeedChunk>;
+  /** Whether the account is listed as one with webhook endpoints. */
+  isListed: boolean;
+};
 
 /** Stored feeds by account. */
 export type Feeds = Map<string, StoredFeed>;
@@ -31,9 +36,7 @@ export class SimulatedFeedStores {
 
   /** Stored feeds, merged for each pair of replicas. */
   get pairs(): Feeds[] {
-    return this.#feeds.pairs((into, from) => {
-      return [...from.keys()].map((id) => merge(into, from, id)).includes(true);
-    });
+    return this.#feeds.pairs(mergeAll);
   }
 
   /** Feed store for a process. */
@@ -70,6 +73,19 @@ export class SimulatedFeedStores {
           for (const { accountId, head } of checkpoints) putHead(feedIn(feeds, accountId), head);
         });
       },
+      listEndpoints: (id) =>
+        write(`webhook account ${id}`, (feeds) => {
+          feedIn(feeds, id).isListed = true;
+        }),
+      withEndpoints: (bucket) => {
+        const name = `webhook accounts of bucket ${bucket}`;
+        const listed = (feeds: Feeds) =>
+          [...feeds].flatMap(([id, { isListed }]) =>
+            isListed && this.#bucketOf(id) === bucket ? [id] : [],
+          );
+        const execute = () => this.#feeds.read(name, mergeAll, listed);
+        return this.#server.call(process, { name, isWrite: false, execute });
+      },
     };
   }
 }
@@ -83,7 +99,7 @@ export function rowsIn({ head, chunks }: StoredFeed): FeedRow[] {
 function feedIn(feeds: Feeds, id: string): StoredFeed {
   const known = feeds.get(id);
   if (known !== undefined) return known;
-  const fresh = { head: undefined, chunks: new Map<number, FeedChunk>() };
+  const fresh = { head: undefined, chunks: new Map<number, FeedChunk>(), isListed: false };
   feeds.set(id, fresh);
   return fresh;
 }
@@ -95,11 +111,16 @@ function putHead(feed: StoredFeed, head: FeedHead | undefined): boolean {
   return true;
 }
 
+function mergeAll(into: Feeds, from: Feeds): boolean {
+  return [...from.keys()].map((id) => merge(into, from, id)).includes(true);
+}
+
 function merge(into: Feeds, from: Feeds, id: string): boolean {
   const source = from.get(id);
   if (source === undefined) return false;
   const target = feedIn(into, id);
-  let hasChanged = putHead(target, source.head);
+  let hasChanged = putHead(target, source.head) || (source.isListed && !target.isListed);
+  target.isListed ||= source.isListed;
   for (const [number, chunk] of source.chunks) {
     if (target.chunks.has(number)) continue;
     target.chunks.set(number, chunk);

@@ -36,6 +36,8 @@ async function open(): Promise<ErasableFeeds> {
     readHead: (accountId) => store.readHead(prefix + accountId),
     readChunks: (accountId, first, last) => store.readChunks(prefix + accountId, first, last),
     erase: (accountId) => store.erase(prefix + accountId),
+    listEndpoints: (accountId) => store.listEndpoints(prefix + accountId),
+    withEndpoints: (bucket) => store.withEndpoints(bucket),
     checkpoint: (checkpoints) =>
       store.checkpoint(
         checkpoints.map(({ accountId, ...others }) => ({

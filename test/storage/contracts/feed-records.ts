@@ -7,6 +7,7 @@ import {
   type FeedHour,
   type FeedRow,
 } from '#storage/ports/feeds';
+import type { KeptEndpoint } from '#webhooks/endpoint';
 
 /** Time of the row at position 0: the start of an hour. */
 export const FEED_START_MS = Date.UTC(2026, 0, 15, 12);
@@ -35,7 +36,36 @@ export function feedChunk(chunk: number): FeedChunk {
 /** Head of a version, before the row at position `next`. */
 export function feedHead(version: number, next: number, floor = 0): FeedHead {
   const newest = feedRows(chunkOf(next) * FEED_CHUNK_ROWS, next);
-  return { version, next, floor, hours: hoursBetween(floor, next), newest };
+  return { version, next, floor, hours: hoursBetween(floor, next), newest, endpoints: [] };
+}
+
+/** Webhook endpoint whose next row is at a position, with a held and a failed row before it. */
+export function keptEndpoint(id: string, cursor: number): KeptEndpoint {
+  const instanceId = 'inst_0000000000000000';
+  const values = { url: 'https://hooks.example/', description: 'é', types: 3, rowsMax: 100 };
+  const secrets = [{ sealed: 'new' }, { sealed: 'old', untilMs: FEED_START_MS }];
+  const failed = { seq: 1, instanceId, atMs: FEED_START_MS, cause: 'status 500', isReported: true };
+  const times = { attempts: 2, dueMs: FEED_START_MS, followsGap: true, isAgain: false };
+  return {
+    endpoint: { ...values, id, secrets, createdAtMs: FEED_START_MS, paused: undefined },
+    progress: {
+      cursor,
+      held: [
+        {
+          ...times,
+          instanceId,
+          rows: [
+            [2, 1],
+            [3, 4],
+          ],
+          together: 2,
+        },
+      ],
+      failed: [failed],
+      failingSinceMs: undefined,
+      isMissing: false,
+    },
+  };
 }
 
 /** Checkpoint with a head as in `feedHead`, and the whole chunks from `firstChunk` on. */

@@ -7,7 +7,12 @@ import {
   type FeedCheckpoint,
   type FeedStore,
 } from '#storage/ports/feeds';
-import { feedCheckpoint, feedChunk, feedHead } from '#test/storage/contracts/feed-records';
+import {
+  feedCheckpoint,
+  feedChunk,
+  feedHead,
+  keptEndpoint,
+} from '#test/storage/contracts/feed-records';
 
 type Open = () => Promise<ErasableFeeds>;
 
@@ -78,12 +83,29 @@ function heads(feeds: Test, open: Open, numRuns: number): void {
 
   feeds('are returned with every field', async () => {
     const feed = await open();
-    const empty = { version: 1, next: 0, floor: 0, hours: [], newest: [] };
-    const aged = { version: 2, next: 512, floor: 512, hours: [], newest: [] };
-    for (const head of [empty, aged, feedHead(3, 767, 300), feedHead(4, 7_424, 3_700)]) {
+    const empty = { version: 1, next: 0, floor: 0, hours: [], newest: [], endpoints: [] };
+    const aged = { ...empty, version: 2, next: 512, floor: 512 };
+    const delivering = { ...feedHead(5, 7_424), endpoints: [keptEndpoint('whk_1', 7_000)] };
+    const heads = [empty, aged, feedHead(3, 767, 300), feedHead(4, 7_424, 3_700), delivering];
+    for (const head of heads) {
       await store(feed, { accountId: 'a', head, chunks: [] });
       assert.equal(await feed.readHead('a'), head);
     }
+  });
+
+  feeds('with endpoints are listed until they are erased, once each', async () => {
+    const feed = await open();
+    const bucket = feed.bucketOf('a');
+    const before = await feed.withEndpoints(bucket);
+    for (const id of ['a', 'b', 'a']) await feed.listEndpoints(id);
+    const added = async () => {
+      const present = await feed.withEndpoints(bucket);
+      return present.filter((id) => !before.includes(id)).map((id) => id.at(-1));
+    };
+    assert.equal((await added()).toSorted(), ['a', 'b']);
+    await feed.erase('a');
+    await feed.listEndpoints('a');
+    assert.equal(await added(), ['b']);
   });
 
   feeds('have the highest version, whatever the order and number of writes', async () => {

@@ -24,6 +24,9 @@ const PART_CHUNKS = 512;
 /** Maximum number of chunks in a page, about 1 MB. */
 const PAGE_CHUNKS = 64;
 
+/** Maximum number of accounts in a page. */
+const PAGE_ACCOUNTS = 5_000;
+
 /** Maximum number of feeds in a checkpoint whose chunks are written in parallel. */
 const CHUNKS_IN_FLIGHT_MAX = 4;
 
@@ -37,6 +40,10 @@ const ERASE = 'DELETE FROM feeds USING TIMESTAMP ? WHERE bucket = ? AND account_
 // The lower bound keeps the read away from the tombstones of expired chunks.
 const READ_CHUNKS = `SELECT chunk, state FROM feed_chunks
   WHERE account_id = ? AND part = ? AND chunk >= ? AND chunk <= ?`;
+const LIST_ENDPOINTS = `INSERT INTO webhook_accounts (bucket, account_id) VALUES (?, ?)
+  USING TIMESTAMP 1`;
+const WITH_ENDPOINTS = 'SELECT account_id FROM webhook_accounts WHERE bucket = ?';
+const UNLIST = 'DELETE FROM webhook_accounts USING TIMESTAMP ? WHERE bucket = ? AND account_id = ?';
 const WRITE_CHUNK = `INSERT INTO feed_chunks (account_id, part, chunk, state)
   VALUES (?, ?, ?, ?) USING TIMESTAMP ? AND TTL ${CHUNK_TTL_S}`;
 const ERASE_CHUNKS = `DELETE FROM feed_chunks USING TIMESTAMP ?
@@ -106,8 +113,22 @@ export function cassandraFeedStore(session: CassandraSession, bucketOf: BucketOf
       const options: StatementOptions = { kind: 'write', operation: 'feed_write' };
       await writeRows(session, heads, options, HEADS_BYTES_MAX);
     },
+    async listEndpoints(accountId) {
+      const options = { kind: 'write', operation: 'webhook_account_write' } as const;
+      await session.execute(LIST_ENDPOINTS, [bucketOf(accountId), accountId], options);
+    },
+    async withEndpoints(bucket) {
+      const found: string[] = [];
+      const options = { kind: 'read', operation: 'webhook_accounts_read' } as const;
+      const paging = { ...options, pageRows: PAGE_ACCOUNTS };
+      for await (const page of session.pages(WITH_ENDPOINTS, [bucket], paging)) {
+        for (const row of page) found.push(String(row['account_id']));
+      }
+      return found;
+    },
     async erase(accountId) {
       const options: StatementOptions = { kind: 'write', operation: 'feed_erase' };
+      await session.execute(UNLIST, [LAST_VERSION, bucketOf(accountId), accountId], options);
       // The head is erased last. After an interruption, a repetition finds the same partitions.
       for (const part of await partsOf(accountId)) {
         await session.execute(ERASE_CHUNKS, [LAST_VERSION, accountId, part], options);

@@ -22,6 +22,7 @@ export function memoryFeedStore(): ErasableFeeds {
   /** Chunks by account and number. */
   const chunks = new Map<string, Map<number, Buffer>>();
   const erased = new Set<string>();
+  const withEndpoints = new Set<string>();
 
   const keep = ({ accountId, head, chunks: whole }: FeedCheckpoint): void => {
     const { version, floor } = head;
@@ -56,7 +57,14 @@ export function memoryFeedStore(): ErasableFeeds {
         if (!erased.has(checkpoint.accountId)) keep(checkpoint);
       }
     },
+    async listEndpoints(accountId) {
+      if (!erased.has(accountId)) withEndpoints.add(accountId);
+    },
+    async withEndpoints() {
+      return [...withEndpoints];
+    },
     async erase(accountId) {
+      withEndpoints.delete(accountId);
       heads.delete(accountId);
       chunks.delete(accountId);
       erased.add(accountId);

@@ -8,6 +8,12 @@ import {
   type FeedRow,
   type Transition,
 } from '#storage/ports/feeds';
+import {
+  ENDPOINTS_MAX,
+  endpointFrom,
+  type KeptEndpoint,
+  progressFromJson,
+} from '#webhooks/endpoint';
 
 /**
  * Format number in the first byte of a stored head or chunk. Any change of a row or of the layout
@@ -22,7 +28,7 @@ export const HOUR_MS = 3_600_000;
 const HOURS_MAX = FEED_AGE_MS / HOUR_MS + 1;
 
 /** Size of the fields of a row, an hour and a head, as JSON lists. */
-const [ROW_FIELDS, HOUR_FIELDS, HEAD_FIELDS] = [4, 2, 4] as const;
+const [ROW_FIELDS, HOUR_FIELDS, HEAD_FIELDS] = [4, 2, 5] as const;
 
 /** Numbers of a transition before its values: the position of its type, and the cycle. */
 const TRANSITION_NUMBERS = 2;
@@ -40,8 +46,8 @@ export function chunkOf(position: number): number {
  */
 export function encodeFeedHead(head: FeedHead): Buffer {
   assertHead(head);
-  const { version, next, floor, hours, newest } = head;
-  const json = JSON.stringify([next, floor, hours, newest]);
+  const { version, next, floor, hours, newest, endpoints } = head;
+  const json = JSON.stringify([next, floor, hours, newest, endpoints]);
   return writer.begin(FORMAT).number(version).text(json).end();
 }
 
@@ -53,10 +59,14 @@ export function decodeFeedHead(accountId: string, bytes: unknown): FeedHead {
   const json = reader.text();
   reader.end();
   return checked(what, () => {
-    const [next, floor, hours, newest] = listIn(JSON.parse(json), HEAD_FIELDS, 'the head');
-    const head = { version, next, floor, hours, newest } as FeedHead;
+    const fields = listIn(JSON.parse(json), HEAD_FIELDS, 'the head');
+    const [next, floor, hours, newest, endpoints] = fields;
+    const head = { version, next, floor, hours, newest, endpoints } as FeedHead;
     assertHead(head);
-    return head;
+    const kept = head.endpoints.map(({ endpoint, progress }) => {
+      return { endpoint: endpointFrom(endpoint), progress: progressFromJson(progress) };
+    });
+    return { ...head, endpoints: kept };
   });
 }
 
@@ -95,7 +105,7 @@ function checked<Value>(what: string, read: () => Value): Value {
   }
 }
 
-function assertHead({ version, next, floor, hours, newest }: FeedHead): void {
+function assertHead({ version, next, floor, hours, newest, endpoints }: FeedHead): void {
   for (const [name, value] of Object.entries({ version, next, floor })) {
     if (!isCount(value)) throw invalid(`${name} is ${String(value)}`);
   }
@@ -108,6 +118,7 @@ function assertHead({ version, next, floor, hours, newest }: FeedHead): void {
     throw invalid(`${newest.length} rows up to position ${next} do not follow a whole chunk`);
   }
   assertHours(hours, floor, next);
+  assertEndpoints(endpoints, next);
 }
 
 /** Asserts that the hours are in order, and that the rows from the floor on have an hour. */
@@ -125,6 +136,24 @@ function assertHours(hours: readonly FeedHour[], floor: number, next: number): v
   }
   const start = hours[0]?.[1] ?? next;
   if (floor < start) throw invalid(`the hours begin at ${start}, above the floor ${floor}`);
+}
+
+/** Asserts what positions depend on. Only `FeedKind` writes endpoints, so their types are trusted. */
+function assertEndpoints(endpoints: readonly KeptEndpoint[], next: number): void {
+  if (!Array.isArray(endpoints)) throw invalid('the endpoints are not a list');
+  if (endpoints.length > ENDPOINTS_MAX) throw invalid(`there are ${endpoints.length} endpoints`);
+  for (const kept of endpoints) {
+    const id: unknown = kept?.endpoint?.id;
+    const cursor: unknown = kept?.progress?.cursor;
+    if (typeof id !== 'string') throw invalid('an endpoint has no id');
+    if (!isCount(cursor) || cursor > next) {
+      throw invalid(`endpoint ${id} is at position ${String(cursor)}, and the next is ${next}`);
+    }
+    const { held, failed } = kept.progress;
+    if (!Array.isArray(held) || !Array.isArray(failed)) {
+      throw invalid(`endpoint ${id} has no lists of held and failed rows`);
+    }
+  }
 }
 
 function assertChunk(rows: readonly FeedRow[]): void {

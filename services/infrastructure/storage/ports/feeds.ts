@@ -1,3 +1,5 @@
+import type { KeptEndpoint } from '#webhooks/endpoint';
+
 /**
  * Number of rows in a chunk of a feed. Chunk `n` holds the rows with positions from `n` times this
  * number on.
@@ -49,6 +51,8 @@ export type FeedHead = {
   readonly hours: readonly FeedHour[];
   /** Rows after the last whole chunk, at most `FEED_CHUNK_ROWS - 1`. */
   readonly newest: readonly FeedRow[];
+  /** Webhook endpoints of the account, oldest first, at most `ENDPOINTS_MAX`. */
+  readonly endpoints: readonly KeptEndpoint[];
 };
 
 /** A whole chunk of rows. The rows of a chunk never change. */
@@ -90,6 +94,13 @@ export interface FeedStore {
    * the floor of a head may be deleted.
    */
   checkpoint(checkpoints: readonly FeedCheckpoint[]): Promise<void>;
+  /**
+   * Lists an account in `withEndpoints` permanently, until its feed is erased. Must be done before
+   * an endpoint of the account is in use. May be repeated.
+   */
+  listEndpoints(accountId: string): Promise<void>;
+  /** Accounts of a bucket that have or had webhook endpoints, in any order. */
+  withEndpoints(bucket: number): Promise<readonly string[]>;
 }
 
 /** Feeds for tools that erase and copy accounts. */

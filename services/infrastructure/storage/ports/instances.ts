@@ -279,6 +279,11 @@ export function bucketsOf(shardCount: number): BucketOf {
   return (actorId) => hashText(actorId) % count;
 }
 
+/** Buckets of the actors of one shard. */
+export function bucketsOfShard(shard: number, shardCount: number): number[] {
+  return Array.from({ length: BUCKETS_PER_SHARD }, (_, at) => shard + at * shardCount);
+}
+
 /** Number of buckets in a cluster. Buckets are numbered from 0. */
 export function bucketCountOf(shardCount: number): number {
   return shardCount * BUCKETS_PER_SHARD;

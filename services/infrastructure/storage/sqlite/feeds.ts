@@ -9,7 +9,7 @@ import {
 import { type ErasableFeeds, FEED_ROWS_MAX, type FeedCheckpoint } from '#storage/ports/feeds';
 import { type BucketOf, HEADS_MAX } from '#storage/ports/instances';
 import type { SqliteDatabase, Statement } from '#storage/sqlite/database';
-import { bytesIn, CheckedTable, wholeIn } from '#storage/sqlite/tables';
+import { bytesIn, CheckedTable, textIn, wholeIn } from '#storage/sqlite/tables';
 
 const FEEDS = new CheckedTable({
   name: 'feeds',
@@ -23,6 +23,15 @@ const CHUNKS = new CheckedTable({
   others: ['state'],
   part: 'account_id',
 });
+
+const WITH_ENDPOINTS = new CheckedTable({
+  name: 'webhook_accounts',
+  keys: ['bucket', 'account_id'],
+  others: [],
+  part: 'bucket',
+});
+
+const WITH_ENDPOINTS_IN_BUCKET = WITH_ENDPOINTS.select('WHERE bucket = ?');
 
 const CHUNKS_IN_RANGE = CHUNKS.select(
   'WHERE account_id = ? AND chunk >= ? AND chunk <= ? ORDER BY chunk',
@@ -94,10 +103,23 @@ export function sqliteFeedStore(database: SqliteDatabase, bucketOf: BucketOf): E
       const statements = checkpoints.flatMap(statementsOf);
       await database.write({ operation: 'feed_write', statements });
     },
+    async listEndpoints(accountId) {
+      const where = { condition: NOT_ERASED, values: keyOf(accountId) };
+      const statements = [WITH_ENDPOINTS.put(keyOf(accountId), { where })];
+      await database.write({ operation: 'webhook_account_write', statements });
+    },
+    async withEndpoints(bucket) {
+      const sql = WITH_ENDPOINTS_IN_BUCKET;
+      const query = { operation: 'webhook_accounts_read', sql, values: [bucket] };
+      const rows = await WITH_ENDPOINTS.read(database, query);
+      await WITH_ENDPOINTS.assertWhole(database, bucket);
+      return rows.map((row) => textIn(row, 1));
+    },
     async erase(accountId) {
       // The tombstone is written first. No chunk is added after it.
       const tombstone = FEEDS.put([...keyOf(accountId), LAST_VERSION, null]);
-      await database.write({ operation: 'feed_erase', statements: [tombstone] });
+      const unlisted = WITH_ENDPOINTS.delete('bucket = ? AND account_id = ?', keyOf(accountId));
+      await database.write({ operation: 'feed_erase', statements: [tombstone, unlisted] });
       const below = [accountId, accountId, LAST_VERSION, PORTION_CHUNKS];
       const statements = [CHUNKS.delete(OLDEST_BELOW, below)];
       for (let left = await countOfChunks(accountId); left > 0; left -= PORTION_CHUNKS) {

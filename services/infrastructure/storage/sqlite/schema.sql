@@ -276,6 +276,18 @@ CREATE TABLE feed_chunks (
   PRIMARY KEY (account_id, chunk)
 ) STRICT;
 
+-- Accounts whose feeds have or had webhook endpoints. An erased feed is not listed.
+CREATE TABLE webhook_accounts (
+  bucket INTEGER NOT NULL,
+  account_id TEXT NOT NULL,
+  checksum INTEGER NOT NULL,
+  PRIMARY KEY (bucket, account_id)
+) STRICT;
+
+CREATE TRIGGER webhook_accounts_inserted AFTER INSERT ON webhook_accounts BEGIN INSERT INTO sums VALUES ('webhook_accounts', new.bucket, 1, new.checksum) ON CONFLICT DO UPDATE SET rows = rows + 1, total = (total + excluded.total) & 0xffffffffffff; END;
+CREATE TRIGGER webhook_accounts_updated AFTER UPDATE ON webhook_accounts BEGIN UPDATE sums SET total = (total + new.checksum - old.checksum) & 0xffffffffffff WHERE name = 'webhook_accounts' AND part = old.bucket; END;
+CREATE TRIGGER webhook_accounts_deleted AFTER DELETE ON webhook_accounts BEGIN UPDATE sums SET rows = rows - 1, total = (total - old.checksum) & 0xffffffffffff WHERE name = 'webhook_accounts' AND part = old.bucket; END;
+
 CREATE TRIGGER feeds_inserted AFTER INSERT ON feeds BEGIN INSERT INTO sums VALUES ('feeds', new.bucket, 1, new.checksum) ON CONFLICT DO UPDATE SET rows = rows + 1, total = (total + excluded.total) & 0xffffffffffff; END;
 CREATE TRIGGER feeds_updated AFTER UPDATE ON feeds BEGIN UPDATE sums SET total = (total + new.checksum - old.checksum) & 0xffffffffffff WHERE name = 'feeds' AND part = old.bucket; END;
 CREATE TRIGGER feeds_deleted AFTER DELETE ON feeds BEGIN UPDATE sums SET rows = rows - 1, total = (total - old.checksum) & 0xffffffffffff WHERE name = 'feeds' AND part = old.bucket; END;

@@ -6,6 +6,7 @@ import {
   type FeedHour,
   type FeedRow,
 } from '#storage/ports/feeds';
+import type { Endpoint, KeptEndpoint, Progress } from '#webhooks/endpoint';
 
 /** Duration of an hour, in milliseconds. */
 const HOUR_MS = 60 * 60 * 1_000;
@@ -22,8 +23,26 @@ const ROW_BYTES = 220;
 /** Memory of a further transition, in bytes. */
 const TRANSITION_BYTES = 90;
 
+/** Memory of a webhook endpoint, and of each of its held or failed rows, in bytes. */
+const ENDPOINT_BYTES = 4_096;
+const HELD_BYTES = 200;
+
 /** Number of instances whose newest version a feed remembers, to drop repeated rows. */
 const NEWEST_MAX = 65_536;
+
+/** Change of an account's webhook endpoints. */
+export type EndpointChange =
+  /** Adds or replaces an endpoint. */
+  | { readonly kind: 'put'; readonly endpoint: Endpoint; readonly progress: Progress }
+  | { readonly kind: 'removed'; readonly id: string }
+  | { readonly kind: 'progressed'; readonly id: string; readonly progress: Progress };
+
+/** Rows of one record, its server time in Unix milliseconds, and a change of an endpoint. */
+export type FeedRecord = {
+  readonly atMs: number;
+  readonly rows: readonly FeedRow[];
+  readonly change?: EndpointChange;
+};
 
 /** Position from which a reader looks at a feed. */
 export type LookFrom = number | 'oldest' | 'newest';
@@ -42,6 +61,7 @@ export type FeedView = {
   readonly rows: readonly FeedRow[];
   /** Row before `from`, if that row is in memory. */
   readonly previous: FeedRow | undefined;
+  readonly endpoints: readonly KeptEndpoint[];
 };
 
 /**
@@ -58,6 +78,7 @@ export class Feed {
   #rows: FeedRow[];
   #start: number;
   #bytes = 0;
+  #endpoints: readonly KeptEndpoint[];
   /** Newest recorded version by instance, for the instances that changed last. */
   readonly #newest = new Map<string, number>();
 
@@ -65,6 +86,7 @@ export class Feed {
   constructor(head: FeedHead | undefined, rowsMax: number) {
     this.#rowsMax = rowsMax;
     const { version = 0, next = 0, floor = 0, hours = [], newest = [] } = head ?? {};
+    this.#endpoints = head?.endpoints ?? [];
     this.#version = version;
     this.#next = next;
     this.#floor = floor;
@@ -79,9 +101,17 @@ export class Feed {
     return this.#version === 0;
   }
 
+  /** Webhook endpoints, oldest first. Their list is replaced by each change. */
+  get endpoints(): readonly KeptEndpoint[] {
+    return this.#endpoints;
+  }
+
   /** Memory of the feed, in bytes. */
   get bytes(): number {
-    return FEED_BYTES + this.#bytes + this.#newest.size * ROW_BYTES;
+    const endpoints = this.#endpoints.reduce((sum, { progress }) => {
+      return sum + ENDPOINT_BYTES + HELD_BYTES * heldRows(progress);
+    }, 0);
+    return FEED_BYTES + this.#bytes + this.#newest.size * ROW_BYTES + endpoints;
   }
 
   /** Memory of the rows that are in no stored chunk, in bytes. */
@@ -102,8 +132,14 @@ export class Feed {
     return rows.filter(([instanceId, version]) => version > (this.#newest.get(instanceId) ?? 0));
   }
 
-  /** Takes a committed record. `atMs`: server time of the record, in Unix milliseconds. */
-  take(rows: readonly FeedRow[], atMs: number, version: number): void {
+  /** Takes a committed record. */
+  take({ rows, atMs, change }: FeedRecord, version: number): void {
+    if (rows.length > 0) this.#add(rows, atMs);
+    if (change !== undefined) this.#endpoints = changed(this.#endpoints, change);
+    this.#version = version;
+  }
+
+  #add(rows: readonly FeedRow[], atMs: number): void {
     const hour = Math.floor(atMs / HOUR_MS);
     if (hour > (this.#hours.at(-1)?.[0] ?? Number.NEGATIVE_INFINITY)) {
       this.#hours.push([hour, this.#next]);
@@ -113,7 +149,6 @@ export class Feed {
       this.#bytes += bytesOf(row);
       this.#remember(row);
     }
-    this.#version = version;
     this.#next += rows.length;
     this.#floor = Math.max(this.floorAt(atMs), this.#next - this.#rowsMax);
     while ((this.#hours[1]?.[1] ?? Number.POSITIVE_INFINITY) <= this.#floor) this.#hours.shift();
@@ -138,6 +173,7 @@ export class Feed {
       start: this.#start,
       rows: at < 0 ? [] : this.#rows.slice(at, at + count),
       previous: this.#rows[at - 1],
+      endpoints: this.#endpoints,
     };
   }
 
@@ -156,6 +192,7 @@ export class Feed {
         floor: this.#floor,
         hours: [...this.#hours],
         newest: this.#rows.slice(count * FEED_CHUNK_ROWS),
+        endpoints: this.#endpoints,
       },
     };
   }
@@ -175,6 +212,26 @@ export class Feed {
     const [oldest] = this.#newest.keys();
     if (oldest !== undefined) this.#newest.delete(oldest);
   }
+}
+
+/** Number of held and failed rows of an endpoint. */
+export function heldRows({ held, failed }: Progress): number {
+  return held.reduce((sum, { rows }) => sum + rows.length, failed.length);
+}
+
+/** Endpoints after a change. A change of an unknown endpoint has no effect, except `put`. */
+function changed(endpoints: readonly KeptEndpoint[], change: EndpointChange): KeptEndpoint[] {
+  const id = change.kind === 'put' ? change.endpoint.id : change.id;
+  const at = endpoints.findIndex(({ endpoint }) => endpoint.id === id);
+  if (change.kind === 'removed') return endpoints.filter((_, index) => index !== at);
+  const before = endpoints[at];
+  if (change.kind === 'progressed') {
+    const { progress } = change;
+    return before === undefined ? [...endpoints] : endpoints.with(at, { ...before, progress });
+  }
+  const { endpoint, progress } = change;
+  const kept = { endpoint, progress };
+  return before === undefined ? [...endpoints, kept] : endpoints.with(at, kept);
 }
 
 /** Memory of a row, in bytes. */

@@ -1,26 +1,45 @@
 import type { ActorCall, ActorKind, LoadedActor } from '#actor-runtime/actor-kind';
 import type { Applied, Checkpoint, EventSourcing } from '#actor-runtime/event-sourcing';
 import type { OutboxMetrics } from '#actor-runtime/outbox';
-import type { Turn } from '#actor-runtime/turn';
+import type { SideEffect, Turn } from '#actor-runtime/turn';
 import type { EventWaiters } from '#engine/events/pages';
-import { Feed, type FeedView, type LookFrom } from '#engine/feed/feed';
+import {
+  type EndpointChange,
+  Feed,
+  type FeedRecord,
+  type FeedView,
+  heldRows,
+  type LookFrom,
+} from '#engine/feed/feed';
 import type { FeedCheckpoint, FeedRow, FeedStore } from '#storage/ports/feeds';
 import type { Metrics } from '#telemetry/metrics';
+import { endpointFrom, type KeptEndpoint, progressFromJson } from '#webhooks/endpoint';
 
 /** Command to an account's feed. */
 type FeedCommand =
-  | { readonly kind: 'record'; readonly accountId: string; readonly rows: readonly FeedRow[] }
+  | { readonly kind: 'record'; readonly rows: readonly FeedRow[] }
   /** Looks at the feed from a position on, at most at `count` rows in memory. */
-  | { readonly kind: 'look'; readonly from: LookFrom; readonly count: number };
+  | { readonly kind: 'look'; readonly from: LookFrom; readonly count: number }
+  /**
+   * Changes an endpoint. `decide` returns the change, or undefined if there is nothing to change.
+   * It may throw a Fault.
+   */
+  | {
+      readonly kind: 'changeEndpoint';
+      readonly decide: (view: FeedView, nowMs: number) => EndpointChange | undefined;
+    };
 
 /** A command as actor call. */
-export type FeedCall = ActorCall & FeedCommand;
-
-/** Rows of one record, and its server time in Unix milliseconds. */
-export type FeedRecord = { readonly atMs: number; readonly rows: readonly FeedRow[] };
+export type FeedCall = ActorCall & FeedCommand & { readonly accountId: string };
 
 /** Estimated size of a row in a record, in bytes. */
 const ROW_BYTES = 80;
+
+/** Estimated size of a changed endpoint in a record, in bytes, without its held rows. */
+const ENDPOINT_BYTES = 1_024;
+
+/** Estimated size of a held or failed row in a record, in bytes. */
+const HELD_BYTES = 64;
 
 /** Rows in memory above which a feed is stored soon. */
 const ROWS_HELD_URGENT = 16_384;
@@ -29,7 +48,16 @@ type FeedPorts = {
   readonly store: FeedStore;
   /** Calls that wait for rows. */
   readonly waiters: Pick<EventWaiters, 'changed'>;
+  readonly deliverers: FeedListener;
 };
+
+/** Reader of feeds with webhook endpoints. */
+interface FeedListener {
+  /** A feed is in memory and has these endpoints. */
+  sync(accountId: string, endpoints: readonly KeptEndpoint[]): void;
+  /** A feed has new rows. */
+  wake(accountId: string): void;
+}
 
 /**
  * The feed of an account as a durable actor: the log of the transitions of its instances. The feed
@@ -56,30 +84,76 @@ export class FeedKind
   }
 
   receive(feed: Feed, call: FeedCall, turn: Turn<FeedRecord>): FeedView {
-    if (call.kind === 'look') return feed.view(call.from, call.count, turn.wallMs);
-    const rows = feed.newIn(call.rows);
-    if (rows.length > 0) {
-      turn.commit({ atMs: turn.wallMs, rows });
-      this.#ports.waiters.changed(call.accountId);
+    const { deliverers } = this.#ports;
+    const { accountId } = call;
+    switch (call.kind) {
+      case 'look':
+        if (feed.endpoints.length > 0) deliverers.sync(accountId, feed.endpoints);
+        return feed.view(call.from, call.count, turn.wallMs);
+      case 'record':
+        this.#record(feed, accountId, call.rows, turn);
+        break;
+      case 'changeEndpoint':
+        this.#change(feed, accountId, call.decide, turn);
     }
     return feed.view(0, 0, turn.wallMs);
   }
 
-  apply(feed: Feed, { atMs, rows }: FeedRecord, version: number): Applied<Feed> {
-    feed.take(rows, atMs, version);
+  #record(feed: Feed, accountId: string, sent: readonly FeedRow[], turn: Turn<FeedRecord>): void {
+    const { deliverers, waiters } = this.#ports;
+    if (feed.endpoints.length > 0) deliverers.sync(accountId, feed.endpoints);
+    const rows = feed.newIn(sent);
+    if (rows.length === 0) return;
+    turn.commit({ atMs: turn.wallMs, rows });
+    waiters.changed(accountId);
+    deliverers.wake(accountId);
+  }
+
+  #change(
+    feed: Feed,
+    accountId: string,
+    decide: (view: FeedView, nowMs: number) => EndpointChange | undefined,
+    turn: Turn<FeedRecord>,
+  ): void {
+    // The change of a repeated call is committed already.
+    const change =
+      turn.earlierVersion === undefined
+        ? decide(feed.view('newest', 0, turn.wallMs), turn.wallMs)
+        : undefined;
+    if (change !== undefined) turn.commit({ atMs: turn.wallMs, rows: [], change });
+    if (change?.kind === 'progressed') return;
+    const { store, deliverers } = this.#ports;
+    turn.beforeAnswer(async () => {
+      if (feed.endpoints.length > 0) await store.listEndpoints(accountId);
+      deliverers.sync(accountId, feed.endpoints);
+    });
+  }
+
+  apply(feed: Feed, record: FeedRecord, version: number): Applied<Feed> {
+    feed.take(record, version);
     return { state: feed, answer: undefined };
   }
 
-  recordOf({ atMs, rows }: FeedRecord): unknown {
-    return [atMs, rows];
+  effectAfterReplay(
+    accountId: string,
+    { endpoints }: Feed,
+    events: readonly FeedRecord[],
+  ): SideEffect | undefined {
+    if (endpoints.length === 0 || !events.some(({ change }) => change?.kind === 'put')) return;
+    return () => this.#ports.store.listEndpoints(accountId);
+  }
+
+  recordOf({ atMs, rows, change }: FeedRecord): unknown {
+    return change === undefined ? [atMs, rows] : [atMs, rows, change];
   }
 
   read(record: unknown): FeedRecord {
     return feedRecordOf(record);
   }
 
-  sizeOfRecord({ rows }: FeedRecord): number {
-    return rows.reduce((sum, [, , , { length }]) => sum + ROW_BYTES * length, ROW_BYTES);
+  sizeOfRecord({ rows, change }: FeedRecord): number {
+    const size = rows.reduce((sum, [, , , { length }]) => sum + ROW_BYTES * length, ROW_BYTES);
+    return change === undefined ? size : size + sizeOfChange(change);
   }
 
   bucketOf(accountId: string): number {
@@ -117,9 +191,33 @@ export class FeedKind
  * because only `FeedKind` writes these records.
  */
 export function feedRecordOf(record: unknown): FeedRecord {
-  const [atMs, rows]: unknown[] = Array.isArray(record) ? record : [];
-  if (typeof atMs === 'number' && Array.isArray(rows)) return { atMs, rows };
+  const [atMs, rows, change]: unknown[] = Array.isArray(record) ? record : [];
+  if (typeof atMs === 'number' && Array.isArray(rows)) {
+    return change === undefined ? { atMs, rows } : { atMs, rows, change: changeFrom(change) };
+  }
   throw new Error('the journal contains an invalid record of a feed');
+}
+
+/** Change from JSON, which leaves out undefined fields. Throws an Error for an unknown change. */
+function changeFrom(json: unknown): EndpointChange {
+  const change = json as EndpointChange;
+  switch (change.kind) {
+    case 'put': {
+      const { endpoint, progress } = change;
+      const kept = { endpoint: endpointFrom(endpoint), progress: progressFromJson(progress) };
+      return { ...change, ...kept };
+    }
+    case 'progressed':
+      return { ...change, progress: progressFromJson(change.progress) };
+    case 'removed':
+      return change;
+    default:
+      throw new Error('the journal contains an unknown change of an endpoint');
+  }
+}
+
+function sizeOfChange(change: EndpointChange): number {
+  return ENDPOINT_BYTES + (change.kind === 'removed' ? 0 : HELD_BYTES * heldRows(change.progress));
 }
 
 /** Transitions that are not in the log of their account yet. */

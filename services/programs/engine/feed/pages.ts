@@ -111,7 +111,7 @@ async function rowBefore(
 }
 
 /** Rows from a position before `view.start` on, from stored chunks. */
-async function storedRows(
+export async function storedRows(
   seq: number,
   { start }: FeedView,
   { accountId, store, look }: FeedPageParts,
@@ -210,6 +210,20 @@ class FeedPage {
 
 function placeAfter(seq: number, index: number, count: number): Place {
   return index + 1 < count ? { seq, index: index + 1 } : { seq: seq + 1, index: 0 };
+}
+
+/** Number of transitions of the wanted types in a row. */
+export function wantedIn([, , , transitions]: FeedRow, types: number): number {
+  return transitions.filter(([type = 0]) => (types & (1 << type)) !== 0).length;
+}
+
+/** Events of a row, of the wanted types. */
+export function eventsOf(row: FeedRow, types: number) {
+  const [, , , transitions] = row;
+  return transitions.flatMap((numbers, index) => {
+    const [type = 0] = numbers;
+    return (types & (1 << type)) === 0 ? [] : [eventOf(row, index, numbers)];
+  });
 }
 
 /** An event as in the API. */

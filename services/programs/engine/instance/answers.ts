@@ -262,6 +262,7 @@ export function answerAgain(
     case 'list':
     case 'recordTransitions':
     case 'readFeed':
+    case 'webhook':
       throw new Error(`${command.kind} commits nothing, so no answer can be repeated`);
   }
 }

@@ -223,6 +223,7 @@ export class InstanceKind
       case 'list':
       case 'recordTransitions':
       case 'readFeed':
+      case 'webhook':
         throw new Fault('internal', 'a command to an account must not reach an instance');
     }
   }
