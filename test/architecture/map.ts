@@ -5,7 +5,8 @@ export const LAYERS: Record<string, readonly string[]> = {
   errors: [],
   stdlib: [],
   telemetry: ['stdlib'],
-  storage: ['identity', 'accounts'],
+  webhooks: [],
+  storage: ['identity', 'accounts', 'webhooks'],
   bus: [],
   audit: ['accounts', 'storage'],
   grpc: [],
@@ -14,7 +15,11 @@ export const LAYERS: Record<string, readonly string[]> = {
   'cluster-status': ['cluster', 'bus', 'storage', 'grpc'],
   'actor-runtime': ['storage'],
   shards: ['actor-runtime', 'cluster', 'bus', 'storage'],
-  engine: ['grpc', 'routing', 'cluster', 'shards', 'actor-runtime', 'identity', 'storage'],
+  engine: [
+    ...['grpc', 'routing', 'cluster', 'shards', 'actor-runtime', 'identity', 'storage'],
+    ...['audit', 'webhooks'],
+  ],
+  courier: ['grpc', 'webhooks'],
   limiter: [
     'billing',
     'grpc',
@@ -26,8 +31,8 @@ export const LAYERS: Record<string, readonly string[]> = {
     'storage',
   ],
   billing: ['accounts', 'storage'],
-  edge: ['grpc', 'billing', 'accounts', 'audit', 'identity'],
-  console: ['edge', 'limiter', 'accounts', 'audit', 'storage'],
+  edge: ['grpc', 'billing', 'accounts', 'audit', 'identity', 'webhooks'],
+  console: ['edge', 'limiter', 'accounts', 'audit', 'storage', 'webhooks'],
   pages: ['identity'],
   ctl: [
     ...[
@@ -44,7 +49,8 @@ export const LAYERS: Record<string, readonly string[]> = {
     ...['edge', 'accounts', 'audit', 'console', 'cluster-status'],
   ],
   startup: [
-    ...['edge', 'engine', 'limiter', 'billing', 'grpc', 'routing', 'cluster', 'bus'],
+    ...['edge', 'engine', 'limiter', 'courier', 'billing', 'grpc', 'routing', 'cluster', 'bus'],
+    'webhooks',
     ...[
       'shards',
       'actor-runtime',
@@ -106,6 +112,7 @@ export const VENDORS: Record<string, RegExp> = {
   fastify: /^services\/programs\/(edge|console)\//,
   preact: /^services\/programs\/console\/pages\//,
   '@preact/': /^services\/programs\/console\/pages\//,
+  'ipaddr.js': /^services\/domain\/webhooks\/public-address\.ts$/,
   uplot: /^services\/programs\/console\/pages\/instance\/plot\.ts$/,
   uqr: /^services\/programs\/console\/pages\/sign-in\/second-factor\.tsx$/,
   otpauth: /^services\/programs\/console\/people\/second-factors\.ts$/,

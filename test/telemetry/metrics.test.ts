@@ -27,6 +27,9 @@ const RARE: readonly MetricName[] = [
   'transitions_record_failures_total',
   'transitions_unrecorded_seconds',
   'transitions_unrecorded_bytes',
+  // Only with webhooks: test/engine/webhooks/deliverers.test.ts.
+  'webhook_attempts_total',
+  'webhook_endpoints',
   // Only with invalid messages: test/bus/signed-bus.test.ts.
   'bus_dropped_total',
   // Only with other nodes: test/limiter/meter/stepped-clock.test.ts.

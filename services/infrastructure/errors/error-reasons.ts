@@ -52,6 +52,9 @@ export const REASONS = {
   account_suspended: { code: 'forbidden' },
   // limits of a plan, decision 154
   instance_limit: { code: 'forbidden' },
+  // webhook endpoints, decision 321
+  webhook_limit: { code: 'forbidden' },
+  endpoint_refused: { code: 'invalid_request' },
   // maximum lines of an audit trail in a month, decision 249
   audit_full: { code: 'quota_exceeded' },
   // event streams, decision 244
@@ -95,6 +98,8 @@ export type FaultReason = keyof typeof REASONS;
 export const PEER_REASONS = {
   /** Another incarnation owns the shard; the refusal may name the owner. The call had no effect. */
   not_owner: { code: 'service_unavailable' },
+  /** No courier can be reached, or the connection was lost. The engine repeats the delivery. */
+  courier_unavailable: { code: 'service_unavailable' },
 } as const satisfies Record<string, ReasonRow>;
 
 /** Stable token for the reason of a refusal between nodes. */

@@ -44,6 +44,12 @@ export const REPLIES_HELD_BYTES_MAX = 4 * REPLY_FRAME_BYTES_MAX;
 /** Maximum duration of a call to an engine, in milliseconds. Source: architecture 3.5. */
 export const CALL_TIMEOUT_MS_MAX = 10_000;
 
+/**
+ * Timeout of a delivery by a courier, in milliseconds: the 10 s of an endpoint, and room for the
+ * way to the courier and back.
+ */
+export const COURIER_MS_MAX = 11_500;
+
 /** Timeout of an admission by the limiter, in milliseconds. Source: architecture 4. */
 export const LIMITER_TIMEOUT_MS = 100;
 

@@ -45,6 +45,7 @@ import {
   type PutListingRow as WirePutRow,
   type ReadRecords as WireRecords,
   type ReadRecordsAfter as WireRecordsAfter,
+  type RenameInstance as WireRename,
   type TrimRows as WireTrim,
 } from '#grpc/gen/identity_engine/v1/engine';
 import { listAfterFromWire, listFromWire, listToWire, searchFromWire } from '#grpc/list-codec';
@@ -61,6 +62,7 @@ import {
   pastToWire,
   statesFromWire,
 } from '#grpc/past-codec';
+import { webhookFromWire, webhookLength, webhookToWire } from '#grpc/webhook-codec';
 import { traced, traceparentIn } from '#telemetry/tracer';
 
 /* Observations on the wire: single calls, and batches with and without item keys. */
@@ -205,6 +207,8 @@ function commandToWire(command: EngineCommand): WireCommand {
       return peerToWire(command);
     case 'readFeed':
       return { $case: 'readFeed', value: feedToWire(command) };
+    case 'webhook':
+      return { $case: 'webhook', value: webhookToWire(command) };
     case 'trim': {
       const { kind: _, state = '', ...floor } = command;
       return { $case: 'trim', value: { ...floor, state: Buffer.from(state, 'latin1') } };
@@ -239,11 +243,7 @@ function commandFromWire(wire: EngineRequest['command']): EngineCommand {
     case 'create':
       return createFromWire(wire.value);
     case 'rename':
-      return {
-        kind: 'rename',
-        name: optional(wire.value.name, NAME_LENGTH_MAX, 'name'),
-        description: optional(wire.value.description, DESCRIPTION_LENGTH_MAX, 'description'),
-      };
+      return renameFromWire(wire.value);
     case 'process':
       return processFromWire(wire.value);
     case 'processKeyedItems':
@@ -295,6 +295,8 @@ function commandFromWire(wire: EngineRequest['command']): EngineCommand {
       return { kind: 'recordTransitions', rows: rowsFromWire(wire.value) };
     case 'readFeed':
       return { kind: 'readFeed', ...feedFromWire(wire.value) };
+    case 'webhook':
+      return webhookFromWire(wire.value);
     case 'trim':
       return trimFromWire(wire.value);
   }
@@ -309,6 +311,14 @@ function cursorFromWire(wire: EventCursor): EventCursor {
     drift: count(wire.drift, 'drift'),
     generation: count(wire.generation, 'generation'),
     version: count(wire.version, 'version'),
+  };
+}
+
+function renameFromWire({ name, description }: WireRename): EngineCommand {
+  return {
+    kind: 'rename',
+    name: optional(name, NAME_LENGTH_MAX, 'name'),
+    description: optional(description, DESCRIPTION_LENGTH_MAX, 'description'),
   };
 }
 
@@ -409,6 +419,7 @@ export const engineProtocol: FrameProtocol<EngineCall, EngineAnswer, EngineReque
   timeoutMs: CALL_TIMEOUT_MS_MAX,
   deadlineAtMsOf: ({ deadlineAtMs }) => deadlineAtMs,
   waits: ({ command }) => {
+    if (command.kind === 'webhook') return command.action === 'test';
     const mayWait = command.kind === 'readEvents' || command.kind === 'readFeed';
     return mayWait && command.waitMs > 0;
   },
@@ -449,6 +460,7 @@ const OF_NO_INSTANCE: ReadonlySet<EngineCommand['kind']> = new Set([
   'readSummaries',
   'recordTransitions',
   'readFeed',
+  'webhook',
 ]);
 
 function callOf(wire: EngineRequest, deadlineAtMs: number): EngineCall {
@@ -551,6 +563,8 @@ function commandTextLength(command: EngineCommand): number {
       return rowsLength(command.rows);
     case 'readFeed':
       return command.cursor?.length ?? 0;
+    case 'webhook':
+      return webhookLength(command);
     case 'readInstance':
     case 'remove':
     case 'removeListingRow':

@@ -94,6 +94,49 @@ export type FeedQuestion = {
   readonly waitMs: number;
 };
 
+/** New values of a webhook endpoint. Absent values stay as they are. */
+export type WebhookSettings = {
+  readonly url?: string;
+  readonly description?: string;
+  /** Wanted types, as bits at their positions in `TRANSITIONS`. */
+  readonly types?: number;
+  /** Maximum number of changes in a message. */
+  readonly rowsMax?: number;
+  readonly isPaused?: boolean;
+  /** New secret, sealed for the endpoint. The replaced secret signs for another day. */
+  readonly sealedSecret?: string;
+};
+
+/** Command about the webhook endpoints of an account. The answer's body is JSON of the API. */
+export type WebhookCommand = {
+  readonly kind: 'webhook';
+  /** Empty for the action `list`. */
+  readonly endpointId: string;
+  readonly action: WebhookAction;
+  /** For `create`, with all values except `isPaused`, and for `change`. Otherwise empty. */
+  readonly settings: WebhookSettings;
+  /** Positions in the feed, for `redeliver`. Otherwise empty. */
+  readonly positions: readonly number[];
+};
+
+/** Actions of a webhook command. Each has a fixed number on the wire: its position, from 0. */
+export const WEBHOOK_ACTIONS = [
+  'list',
+  'read',
+  'create',
+  'change',
+  'remove',
+  'readDeliveries',
+  'test',
+  'redeliver',
+] as const;
+
+/** An action of a webhook command. */
+export type WebhookAction = (typeof WEBHOOK_ACTIONS)[number];
+
+/** Maximum number of changes that a call delivers again. */
+export const REDELIVERIES_MAX = 200;
+
 /** Retention command, sent by tools: deletes an instance's oldest rows (decision 234). */
 export type TrimCommand = {
   readonly kind: 'trim';
@@ -226,6 +269,7 @@ export type EngineCommand =
     }
   /** Reads the feed of the account. */
   | ({ readonly kind: 'readFeed' } & FeedQuestion)
+  | WebhookCommand
   /**
    * Reads past states: at exact cycles, or the stored states nearest to `points` even steps. One of
    * the two is set. Undefined generation: the present one. Source: decision 318.

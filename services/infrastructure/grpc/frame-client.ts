@@ -1,6 +1,6 @@
 import type { BinaryReader } from '@bufbuild/protobuf/wire';
 import type { FaultCode } from '#errors/error-codes';
-import type { FaultReason } from '#errors/error-reasons';
+import type { FaultReason, PeerReason } from '#errors/error-reasons';
 import { Fault, faultFor, toFault } from '#errors/fault';
 import { DEADLINE_SWEEP_MS, otherGeneration, REQUEST_FRAME_BYTES_MAX } from '#grpc/call-bounds';
 import { type PeerOptions, peerDefaults } from '#grpc/channel';
@@ -197,7 +197,7 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
 
   #unavailable(
     message: string,
-    reason: FaultReason,
+    reason: FaultReason | PeerReason,
     cause?: unknown,
     isOutcomeUnknown = false,
   ): Fault {

@@ -1,7 +1,7 @@
 import type { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
 import type { MethodDefinition } from '@grpc/grpc-js';
 import { FAULTS, type FaultCode } from '#errors/error-codes';
-import type { FaultReason } from '#errors/error-reasons';
+import type { FaultReason, PeerReason } from '#errors/error-reasons';
 import { toFault } from '#errors/fault';
 import type { CallEnded } from '#grpc/channel';
 import { brokenMessage, faultFromWire } from '#grpc/frame';
@@ -62,9 +62,9 @@ export interface FrameProtocol<
   /** Unary method for tools. */
   readonly ask: MethodDefinition<Request, WireReply<WireAnswer>>;
   /** Reason of the fault if the peer cannot be reached, or the connection is lost. */
-  readonly unavailable: FaultReason;
+  readonly unavailable: FaultReason | PeerReason;
   /** Reason of the fault if a sent call is not answered in time. */
-  readonly timedOut: FaultReason;
+  readonly timedOut: FaultReason | PeerReason;
   /** Default timeout of an answer, in milliseconds. */
   readonly timeoutMs: number;
   /** Timeout of a call that takes longer, in milliseconds. Undefined for the default. */

@@ -72,7 +72,7 @@ function contextOf({ authority, certificate, key }: WireTls): SecureContextOptio
 }
 
 /** Roles of the processes in a cluster. */
-export const WIRE_ROLES = ['edge', 'engine', 'limiter', 'console', 'ctl'] as const;
+export const WIRE_ROLES = ['edge', 'engine', 'limiter', 'courier', 'console', 'ctl'] as const;
 
 /** Role of a process in calls to other processes in its cluster. */
 export type WireRole = (typeof WIRE_ROLES)[number];
@@ -83,13 +83,16 @@ export type WireRole = (typeof WIRE_ROLES)[number];
  */
 export const CALLERS: Readonly<Record<string, readonly WireRole[]>> = {
   // Edges send observations, and the console sends observations for members. Engines maintain each
-  // other's listings. `ctl` deletes an account's instances, and trims.
+  // other's listings. `ctl` deletes an account's instances, trims, and sends commands about webhook endpoints.
   '/identity_engine.v1.Engine/Exchange': ['edge', 'engine', 'console', 'ctl'],
   '/identity_engine.v1.Engine/Ask': ['ctl'],
   // Only the console may request admission for members without a key: see
   // `limiterProtocol.callersOf`.
   '/identity_engine.v1.Limiter/Exchange': ['edge', 'console'],
   '/identity_engine.v1.Limiter/Ask': ['ctl'],
+  // Only engines deliver.
+  '/identity_engine.v1.Courier/Exchange': ['engine'],
+  '/identity_engine.v1.Courier/Ask': [],
   // Nodes check whether a silent node is dead.
   '/identity_engine.v1.Admin/Identify': ['engine', 'limiter', 'ctl'],
   '/identity_engine.v1.Admin/Drain': ['ctl'],

@@ -157,6 +157,14 @@ export const METRICS = {
   transitions_record_failures_total: counter(
     'Failed calls that record transitions. The calls are repeated.',
   ),
+  webhook_attempts_total: counter(
+    'Attempts to deliver a message to a webhook endpoint, by outcome.',
+    'outcome',
+  ),
+  webhook_endpoints: gauge(
+    'Webhook endpoints of the accounts of this engine: active, failing (no success since a failure), or paused.',
+    'state',
+  ),
   transitions_unrecorded_seconds: gauge(
     'Age of the oldest transition that is not in the log of its account yet.',
   ),

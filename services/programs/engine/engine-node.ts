@@ -1,62 +1,36 @@
-import { strict as assert } from 'node:assert';
-import { ActorHost, type HostLoad, hostLoad, ONE_SHARD } from '#actor-runtime/actor-host';
+import { ONE_SHARD } from '#actor-runtime/actor-host';
 import { CommitLog } from '#actor-runtime/commit-log';
-import type { ActorHostConfig, ShardGate } from '#actor-runtime/host-ports';
-import { Outbox, type SentNotice } from '#actor-runtime/outbox';
-import { runtimeMetrics } from '#actor-runtime/runtime-metrics';
+import type { ActorHostConfig } from '#actor-runtime/host-ports';
+import type { AuditTrail } from '#audit/trail';
 import { shardOf, shardsOf } from '#cluster/shard-owners';
-import { DirectoryKind } from '#engine/directory/kind';
-import {
-  directoryCall,
-  NOTIFIED,
-  remoteDirectory,
-  summariesAnswer,
-  summariesOfOwners,
-} from '#engine/directory/owners';
-import {
-  type HeadOf,
-  pageAnswer,
-  readSummaries,
-  type SummariesOf,
-} from '#engine/directory/summary';
-import { awaitedEvents, EventWaiters } from '#engine/events/pages';
-import { FeedKind, recordMetrics, showUnrecorded, type Unrecorded } from '#engine/feed/kind';
-import { awaitedFeed } from '#engine/feed/pages';
-import { activeInstanceOf, InstanceKind, storedHeadOf } from '#engine/instance/kind';
-import { engineMetrics } from '#engine/instance/process-call';
+import { summariesOfOwners } from '#engine/directory/owners';
+import { EngineActors } from '#engine/engine-actors';
+import { showUnrecorded } from '#engine/feed/kind';
+import { storedHeadOf } from '#engine/instance/kind';
 import type { ChunkBounds } from '#engine/instance/rows';
-import { type PastCommand, PastReads } from '#engine/past-reads';
+import { showEndpoints } from '#engine/webhooks/deliverers';
 import {
-  type ActiveInstance,
   type AdminTarget,
   type DrainProgress,
   type InstanceReport,
   NO_INCARNATION,
   type NodeLoad,
 } from '#grpc/admin';
-import { CALL_TIMEOUT_MS_MAX } from '#grpc/call-bounds';
-import {
-  type EngineAnswer,
-  type EngineCall,
-  type EngineClient,
-  type TransitionRow,
-  unnamedCall,
-} from '#grpc/engine-messages';
+import type { CourierClient } from '#grpc/courier-messages';
+import type { EngineAnswer, EngineCall, EngineClient } from '#grpc/engine-messages';
 import { MODELS, type Models, restrictedModels } from '#identity/model';
 import { inProcessPeer, type Peer } from '#routing/peer';
 import type { RetryReason } from '#routing/retry-policy';
 import { RoutedEngine } from '#routing/routed-service';
 import { ClusterNode, type ClusterNodePorts } from '#shards/cluster-node';
 import type { HostedServices, NodeConfig, NodeContext } from '#shards/node-context';
-import type { Clock } from '#stdlib/clock';
 import type { FeedStore } from '#storage/ports/feeds';
 import { gatheredHeads } from '#storage/ports/head-codec';
-import type { InstanceStore } from '#storage/ports/instances';
+import { bucketsOfShard, type InstanceStore } from '#storage/ports/instances';
 import type { Journal } from '#storage/ports/journal';
 import type { ListingStore } from '#storage/ports/listings';
 import type { Metrics } from '#telemetry/metrics';
 import type { ProcessPorts } from '#telemetry/process-ports';
-import { traced } from '#telemetry/tracer';
 
 /** Settings for the cluster node, and bounds for the engine's actors. */
 type EngineNodeConfig = { readonly node: NodeConfig; readonly actors: ActorHostConfig };
@@ -108,6 +82,7 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
       this.#host(context),
     );
     showUnrecorded(ports.engine.metrics, () => this.#node.current?.served.unrecorded);
+    showEndpoints(ports.engine.metrics, () => this.#node.current?.served.endpointCounts);
   }
 
   /**
@@ -154,7 +129,7 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
   /** Builds an incarnation's actors, and their router to the actors of all engines. */
   #host({ address, log, gate, routes, isEverywhere }: NodeContext): HostedServices<EngineActors> {
     const { engine, connect, random, onRetry } = this.#ports;
-    const { clock, metrics, listings, feeds, chunkBounds, onBug, tracer } = engine;
+    const { clock, metrics, listings, feeds, chunkBounds, onBug, tracer, courier, trail } = engine;
     const models = restrictedModels(engine.models ?? MODELS, (version) =>
       isEverywhere(modelFeature(version)),
     );
@@ -174,6 +149,9 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
       metrics,
       log,
       gate,
+      bucketsOf: (shard) => bucketsOfShard(shard, shardCount),
+      courier,
+      trail,
       instances,
       listings,
       feeds,
@@ -194,6 +172,7 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
     return {
       served: actors,
       hosts: actors.hosts,
+      opened: (shard) => actors.opened(shard),
       end: () => void engines[Symbol.asyncDispose]().catch(onBug),
     };
   }
@@ -209,6 +188,10 @@ type EnginePorts = ProcessPorts & {
   readonly models?: Models | undefined;
   /** Bounds for moving rows from a head to chunks. Undefined: `CHUNK_BOUNDS`. */
   readonly chunkBounds?: ChunkBounds | undefined;
+  /** Sends messages to webhook endpoints. Undefined: nothing is sent. */
+  readonly courier?: CourierClient | undefined;
+  /** Audit trails of accounts. Undefined: engines write no line. */
+  readonly trail?: Pick<AuditTrail, 'around'> | undefined;
 };
 
 /**
@@ -226,6 +209,8 @@ export function composeEngine(
     models,
     onBug,
     tracer,
+    courier,
+    trail,
     journal,
   }: EnginePorts & { readonly journal: Journal },
 ): EngineActors {
@@ -234,6 +219,10 @@ export function composeEngine(
     metrics,
     log: new CommitLog(journal, clock),
     gate: ONE_SHARD,
+    // The only shard never opens: memory is empty at the start.
+    bucketsOf: () => [],
+    courier,
+    trail,
     instances,
     listings,
     feeds,
@@ -245,250 +234,6 @@ export function composeEngine(
     tracer,
   });
   showUnrecorded(metrics, () => actors.unrecorded);
+  showEndpoints(metrics, () => actors.endpointCounts);
   return actors;
-}
-
-type EngineActorsPorts = ProcessPorts & {
-  readonly metrics: Metrics;
-  readonly log: CommitLog;
-  readonly gate: ShardGate;
-  readonly instances: InstanceStore;
-  readonly listings: ListingStore;
-  readonly feeds: FeedStore;
-  /** Whether every engine can record transitions. */
-  readonly isRecording: () => boolean;
-  /** Models that instances may use. Undefined: all models in this program. */
-  readonly models?: Models | undefined;
-  /** Bounds for moving rows from a head to chunks. Undefined: `CHUNK_BOUNDS`. */
-  readonly chunkBounds?: ChunkBounds | undefined;
-  /** Whether all engines can read forked instances. Undefined: always. */
-  readonly mayFork?: (() => boolean) | undefined;
-  /** All engines, including this engine; undefined without a cluster. */
-  readonly engines: EngineClient | undefined;
-  /** Reads summaries from all engines; undefined if this engine owns all instances. */
-  readonly summariesOf: SummariesOf | undefined;
-};
-
-type Command<Kind extends EngineCall['command']['kind']> = Extract<
-  EngineCall['command'],
-  { kind: Kind }
->;
-
-/**
- * Instances, account directories and account feeds on a common journal. Together they answer every
- * engine call.
- */
-class EngineActors implements EngineClient, AsyncDisposable {
-  readonly #instances;
-  readonly #directories;
-  readonly #feeds;
-  readonly #outbox: Outbox;
-  readonly #waiters: EventWaiters;
-  readonly #past: PastReads;
-  readonly #ports: EngineActorsPorts;
-  readonly #models: Models;
-  readonly #headOf: HeadOf;
-  readonly #summariesOf: SummariesOf;
-  #calls = 0;
-
-  constructor(config: ActorHostConfig, ports: EngineActorsPorts) {
-    this.#ports = ports;
-    this.#waiters = new EventWaiters(ports.clock);
-    const { models = MODELS } = ports;
-    this.#models = models;
-    const { clock, log, gate, onBug, tracer, metrics, engines = this } = ports;
-    const hostPorts = (actor: 'instance' | 'directory' | 'feed') => {
-      const reported = runtimeMetrics(metrics, 'engine', actor);
-      return { clock, log, gate, onBug, tracer, metrics: reported };
-    };
-    const directories = new DirectoryKind(ports.listings, clock);
-    this.#directories = new ActorHost(directories, config, hostPorts('directory'));
-    const feeds = new FeedKind({ store: ports.feeds, waiters: this.#waiters });
-    const onLeft = (shard: number | undefined) => this.#waiters.left(shard);
-    this.#feeds = new ActorHost(feeds, config, { ...hostPorts('feed'), onLeft });
-    this.#outbox = new Outbox({
-      log,
-      clock,
-      onBug,
-      isOn: ports.isRecording,
-      metrics: recordMetrics(metrics),
-      send: (accountId, notices) => recordTransitions(engines, clock, accountId, notices),
-    });
-    const outbox = this.#outbox;
-    const instances = new InstanceKind({
-      store: ports.instances,
-      chunkBounds: ports.chunkBounds,
-      models,
-      mayFork: ports.mayFork,
-      directory: remoteDirectory(ports.listings, engines, clock),
-      metrics: engineMetrics(metrics, clock),
-      waiters: this.#waiters,
-      outbox,
-    });
-    this.#instances = new ActorHost(instances, config, {
-      ...hostPorts('instance'),
-      outbox,
-      onLeft,
-    });
-    this.#past = new PastReads({ store: ports.instances, models, clock, metrics });
-    const storedHead = storedHeadOf(ports.instances, models, onBug);
-    this.#headOf = async (id) =>
-      (await this.#instances.read(id, ({ head }) => head)) ?? (await storedHead(id));
-    this.#summariesOf = ports.summariesOf ?? ((_, ids) => readSummaries(ids, this.#headOf, models));
-  }
-
-  /** Actor hosts, for the node that opens and closes shards. */
-  get hosts() {
-    return [this.#instances, this.#directories, this.#feeds];
-  }
-
-  /** Transitions of these instances that are not in the log of their account yet. */
-  get unrecorded(): Unrecorded {
-    return this.#outbox;
-  }
-
-  /** The actors' memory use, and the call count. */
-  get load(): HostLoad & { readonly calls: number } {
-    return { ...hostLoad(this.hosts), calls: this.#calls };
-  }
-
-  /** Reads an instance in memory, for operators; undefined if the instance is not active. */
-  async readActive(instanceId: string): Promise<ActiveInstance | undefined> {
-    return await this.#instances.read(instanceId, (state) =>
-      activeInstanceOf(instanceId, state, this.#models),
-    );
-  }
-
-  ask(call: EngineCall): EngineAnswer | Promise<EngineAnswer> {
-    this.#calls += 1;
-    const { command } = call;
-    switch (command.kind) {
-      case 'list':
-        return this.#list(call, command);
-      case 'reservePlace':
-        return this.#reserve(call, command);
-      case 'putListingRow':
-      case 'removeListingRow':
-        return this.#notify(call, command);
-      case 'readSummaries':
-        return summariesAnswer(command.instanceIds, this.#headOf, this.#models);
-      case 'readEvents':
-        return this.#readEvents(call, command);
-      case 'recordTransitions':
-        return this.#record(call, command);
-      case 'readFeed':
-        return this.#readFeed(call, command);
-      case 'readStates':
-      case 'readForkStart':
-        return this.#readPast(call, command);
-      default:
-        return this.#instances.ask(call.instanceId, call);
-    }
-  }
-
-  /** Refuses new calls, then stores all unstored changes. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#instances[Symbol.asyncDispose]();
-    await this.#directories[Symbol.asyncDispose]();
-    // Stored instances have sent their transitions, so the feeds are stored last.
-    await this.#feeds[Symbol.asyncDispose]();
-  }
-
-  #readEvents(call: EngineCall, command: Command<'readEvents'>) {
-    const ask = (id: string, asked: EngineCall) => this.#instances.ask(id, asked);
-    if (command.waitMs === 0) return ask(call.instanceId, call);
-    const { clock, gate } = this.#ports;
-    const shardOf = (id: string) => gate.shardOf(id);
-    return awaitedEvents(call, command, { clock, waiters: this.#waiters, shardOf, ask });
-  }
-
-  async #record(call: EngineCall, { rows }: Command<'recordTransitions'>): Promise<EngineAnswer> {
-    const { callId, deadlineAtMs, accountId, traceparent } = call;
-    const record = { kind: 'record', accountId, rows, callId, deadlineAtMs } as const;
-    await this.#feeds.ask(accountId, traced(record, traceparent));
-    return NOTIFIED;
-  }
-
-  async #readFeed(call: EngineCall, question: Command<'readFeed'>): Promise<EngineAnswer> {
-    const { callId, deadlineAtMs, accountId, traceparent } = call;
-    const { clock, gate, feeds } = this.#ports;
-    const { isQuiet: _, ...answer } = await awaitedFeed(question, {
-      accountId,
-      store: feeds,
-      clock,
-      waiters: this.#waiters,
-      shard: gate.shardOf(accountId),
-      deadlineAtMs,
-      look: async (from, count) => {
-        const look = { kind: 'look', from, count, callId, deadlineAtMs } as const;
-        return await this.#feeds.ask(accountId, traced(look, traceparent));
-      },
-    });
-    return answer;
-  }
-
-  #readPast(call: EngineCall, command: PastCommand): Promise<EngineAnswer> {
-    return this.#past.answer(call, command, async () => {
-      const { past } = await this.#instances.ask(call.instanceId, call);
-      assert(past !== undefined, 'an instance answers a call about its past with a view');
-      return past;
-    });
-  }
-
-  async #list(call: EngineCall, page: Command<'list'>): Promise<EngineAnswer> {
-    const { callId, deadlineAtMs, accountId, traceparent } = call;
-    const question = { kind: 'page', page, callId, deadlineAtMs } as const;
-    const asked = await this.#directories.ask(accountId, traced(question, traceparent));
-    const answer = asked.searched === undefined ? asked : await asked.searched();
-    const ids = answer.rows.map(({ instanceId }) => instanceId);
-    const summaries = await this.#summariesOf(accountId, ids, traceparent);
-    const unseen = ids.filter((id) => !summaries.has(id));
-    return pageAnswer(answer, page, summaries, await this.#descriptionsOf(accountId, unseen));
-  }
-
-  /** Descriptions from the rows that instances store before they are listed. */
-  async #descriptionsOf(accountId: string, ids: readonly string[]): Promise<Map<string, string>> {
-    const { listings } = this.#ports;
-    const rows = await Promise.all(ids.map((id) => listings.find(accountId, id)));
-    return new Map(rows.flatMap((row) => (row ? [[row.instanceId, row.description]] : [])));
-  }
-
-  async #reserve(call: EngineCall, command: Command<'reservePlace'>): Promise<EngineAnswer> {
-    await this.#directories.ask(call.accountId, directoryCall(call, command));
-    return NOTIFIED;
-  }
-
-  async #notify(
-    call: EngineCall,
-    command: Command<'putListingRow' | 'removeListingRow'>,
-  ): Promise<EngineAnswer> {
-    const { gate, log } = this.#ports;
-    // The row is stored, so the shard's next owner will load it. Waiting here could deadlock two
-    // closing shards that notify each other.
-    if (!gate.isClosing(gate.shardOf(call.accountId))) {
-      await this.#directories.ask(call.accountId, directoryCall(call, command));
-    } else if (!log.isLeased()) await log.whenConfirmed();
-    return NOTIFIED;
-  }
-}
-
-/** Sends transitions to the feed of an account, on any engine. */
-async function recordTransitions(
-  engines: EngineClient,
-  clock: Clock,
-  accountId: string,
-  notices: readonly SentNotice[],
-): Promise<void> {
-  const rows = notices.map(
-    ({ actorId, version, atMs, body }): TransitionRow => [
-      actorId,
-      version,
-      atMs,
-      // Only `applyEvent` makes notices.
-      body as TransitionRow[3],
-    ],
-  );
-  const deadlineAtMs = clock.wallMs() + CALL_TIMEOUT_MS_MAX;
-  const command = { kind: 'recordTransitions', rows } as const;
-  await engines.ask(unnamedCall({ accountId, instanceId: '', deadlineAtMs, command }));
 }

@@ -84,6 +84,9 @@ export interface EngineRequest {
     /** Since 1.1: events of an account. */
     { $case: "readFeed"; value: ReadFeed }
     | //
+    /** Since 1.1: webhook endpoints of an account. */
+    { $case: "webhook"; value: WebhookCommand }
+    | //
     /** Since 1.1: past states and forks. */
     { $case: "readStates"; value: ReadStates }
     | { $case: "readForkStart"; value: ReadForkStart }
@@ -316,6 +319,34 @@ export interface ReadFeed {
   stream: boolean;
   /** Maximum time that the answer may wait for an event, in milliseconds. */
   waitMs: number;
+}
+
+/** Reads or changes the webhook endpoints of the account. */
+export interface WebhookCommand {
+  /** List, read, create, change, remove, read deliveries, test, redeliver; numbered from 0. */
+  action: number;
+  /** Empty for a list. */
+  endpointId: string;
+  /** New values, for create and change. Absent values stay as they are. */
+  url?: string | undefined;
+  description?:
+    | string
+    | undefined;
+  /** Wanted types, as bits. */
+  types?:
+    | number
+    | undefined;
+  /** Maximum number of changes in a message. */
+  rowsMax?: number | undefined;
+  paused?:
+    | boolean
+    | undefined;
+  /** New secret, encrypted with the secret of the cluster. */
+  sealedSecret?:
+    | string
+    | undefined;
+  /** Positions of changes, for redeliver. */
+  positions: number[];
 }
 
 /** Deletes the oldest observations of an instance, and the corresponding drift events. */
@@ -561,6 +592,9 @@ export const EngineRequest: MessageFns<EngineRequest> = {
         break;
       case "readFeed":
         ReadFeed.encode(message.command.value, writer.uint32(306).fork()).join();
+        break;
+      case "webhook":
+        WebhookCommand.encode(message.command.value, writer.uint32(314).fork()).join();
         break;
       case "readStates":
         ReadStates.encode(message.command.value, writer.uint32(482).fork()).join();
@@ -852,6 +886,14 @@ export const EngineRequest: MessageFns<EngineRequest> = {
             }
 
             message.command = { $case: "readFeed", value: ReadFeed.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 39: {
+            if (tag !== 314) {
+              break;
+            }
+
+            message.command = { $case: "webhook", value: WebhookCommand.decode(reader, reader.uint32()) };
             continue;
           }
           case 60: {
@@ -2850,6 +2892,164 @@ export const ReadFeed: MessageFns<ReadFeed> = {
 
             message.waitMs = reader.uint32();
             continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseWebhookCommand(): WebhookCommand {
+  return {
+    action: 0,
+    endpointId: "",
+    url: undefined,
+    description: undefined,
+    types: undefined,
+    rowsMax: undefined,
+    paused: undefined,
+    sealedSecret: undefined,
+    positions: [],
+  };
+}
+
+export const WebhookCommand: MessageFns<WebhookCommand> = {
+  encode(message: WebhookCommand, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.action !== 0) {
+      writer.uint32(8).uint32(message.action);
+    }
+    if (message.endpointId !== "") {
+      writer.uint32(18).string(message.endpointId);
+    }
+    if (message.url !== undefined) {
+      writer.uint32(26).string(message.url);
+    }
+    if (message.description !== undefined) {
+      writer.uint32(34).string(message.description);
+    }
+    if (message.types !== undefined) {
+      writer.uint32(40).uint32(message.types);
+    }
+    if (message.rowsMax !== undefined) {
+      writer.uint32(48).uint32(message.rowsMax);
+    }
+    if (message.paused !== undefined) {
+      writer.uint32(56).bool(message.paused);
+    }
+    if (message.sealedSecret !== undefined) {
+      writer.uint32(66).string(message.sealedSecret);
+    }
+    if (message.positions.length !== 0) {
+      writer.uint32(74).fork();
+      for (const v of message.positions) {
+        writer.uint64(v);
+      }
+      writer.join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): WebhookCommand {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseWebhookCommand();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.action = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.endpointId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.url = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.description = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.types = reader.uint32();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.rowsMax = reader.uint32();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.paused = reader.bool();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.sealedSecret = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag === 72) {
+              message.positions.push(longToNumber(reader.uint64()));
+
+              continue;
+            }
+
+            if (tag === 74) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.positions.push(longToNumber(reader.uint64()));
+              }
+
+              continue;
+            }
+
+            break;
           }
         }
         if ((tag & 7) === 4 || tag === 0) {
