@@ -184,7 +184,7 @@ const VARIABLES = {
   SERVICE_TLS_FOLDER: filled
     .optional()
     .describe(
-      'Folder with ca.crt, tls.crt and tls.key, as cert-manager writes them. The certificate names the process: `edge.`, `engine.`, `limiter.`, `console.` or `ctl.identity-engine`. If set, all processes use mutual TLS; otherwise plain text.',
+      'Folder with ca.crt, tls.crt and tls.key, as cert-manager writes them. The certificate names the process: `edge.`, `engine.`, `limiter.`, `courier.`, `console.` or `ctl.identity-engine`. If set, all processes use mutual TLS; otherwise plain text.',
     ),
   SERVICE_LOCAL_ACCOUNT: flag
     .default(false)
@@ -203,6 +203,17 @@ const VARIABLES = {
   SERVICE_LIMITER_ADDRESS: address
     .default('127.0.0.1:8200')
     .describe('Address of the limiter for an edge without NATS.'),
+  SERVICE_COURIER_LISTEN: address
+    .default('127.0.0.1:8300')
+    .describe('gRPC listen address of a courier process.'),
+  SERVICE_COURIER_ADDRESSES: list(address)
+    .default(['127.0.0.1:8300'])
+    .describe(
+      'Comma-separated addresses of the couriers, for an engine process. A message goes to one of them.',
+    ),
+  SERVICE_WEBHOOK_NETWORKS: networks.describe(
+    'Comma-separated CIDRs of your own networks to which customers may also send webhooks, with http:// or https:// and on any port. Set the same value on edges and couriers. Empty: only public addresses, with https:// on port 443.',
+  ),
   SERVICE_LIMITER_TIMEOUT_MS: whole
     .pipe(z.number().min(10).max(5_000))
     .default(100)
@@ -213,7 +224,7 @@ const VARIABLES = {
     .refine((secrets) => secrets.length <= 2, 'must be one secret, or two separated by a comma')
     .optional()
     .describe(
-      'Secret that signs NATS messages and derives the ids of creates with an `Idempotency-Key`. Every edge, engine, limiter, console and `ctl` of a cluster needs the same secret. For a rotation, give two secrets, separated by a comma or on two lines of the file. The first secret signs, both secrets verify.',
+      'Secret that signs NATS messages and derives the ids of creates with an `Idempotency-Key`. Every edge, engine, limiter, courier, console and `ctl` of a cluster needs the same secret. For a rotation, give two secrets, separated by a comma or on two lines of the file. The first secret signs, both secrets verify.',
     ),
   SERVICE_CLUSTER_SECRET_FILE: secretFile('SERVICE_CLUSTER_SECRET'),
   SERVICE_TRUSTED_PROXIES: networks.describe(

@@ -10,6 +10,7 @@ export type ProcessKind =
   | 'cassandra'
   | 'nats'
   | 'limiter'
+  | 'courier'
   | 'engine'
   | 'edge'
   | 'console'
@@ -23,7 +24,8 @@ export type NodeKind = Extract<ProcessKind, 'engine' | 'limiter'>;
 
 /** Order of a clean stop: callers stop before the processes that they call. */
 export const STOP_ORDER: readonly ProcessKind[] = [
-  ...(['balancer', 'console', 'edge', 'engine', 'limiter', 'nats', 'cassandra'] as const),
+  ...(['balancer', 'console', 'edge', 'engine', 'courier'] as const),
+  ...(['limiter', 'nats', 'cassandra'] as const),
 ];
 
 /** A port of the balancer, and the kind of processes behind it. */
@@ -111,6 +113,7 @@ const NATS = 2;
 const CASSANDRA = 3;
 /** Port between Cassandra nodes. Nodes have different addresses with the same ports. */
 const CASSANDRA_STORAGE = 4;
+const COURIERS = 4;
 const EDGES = 10;
 const CONSOLES = 30;
 const ENGINES = 40;
@@ -125,21 +128,26 @@ const LAST_NUMBER = { engine: 20, limiter: 4 } as const satisfies Record<NodeKin
  */
 const LIMITER_TIMEOUT_MS = '1000';
 
+/** Number of couriers: a second courier takes over the messages of the first. */
+const COURIER_COUNT = 2;
+
 /**
- * Plan of a local cluster. Default: 2 edges, 2 limiters, 3 engines, 2 consoles, a balancer, and
- * stores.
+ * Plan of a local cluster. Default: 2 edges, 2 limiters, 3 engines, 2 couriers, 2 consoles, a
+ * balancer, and stores.
  */
 export function clusterPlan(size: ClusterSize): ClusterPlan {
   const { folder, ports, engines = 3, edges = 2, limiters = 2, consoles = 2, shards = 64 } = size;
   const consoleAddress = `http://${HOST}:${ports + CONSOLE}`;
   const nats: PlannedProcess = { name: 'nats', kind: 'nats', port: ports + NATS, variables: {} };
   const cassandras = plannedCassandras(size);
+  const couriers = numbersTo(COURIER_COUNT).map((number) => plannedCourier(ports, number));
   const shared = {
     SERVICE_STORAGE: 'cassandra',
     SERVICE_CASSANDRA_CONTACT_POINTS: size.cassandra ?? cassandras.map(hostAndPort).join(),
     SERVICE_CASSANDRA_REPLICATION_FACTOR: `${cassandras.length}`,
     SERVICE_NATS_URL: size.nats ?? `nats://${HOST}:${ports + NATS}`,
     SERVICE_SHARDS: `${shards}`,
+    SERVICE_COURIER_ADDRESSES: couriers.map(hostAndPort).join(),
     // `ctl` creates links to the console with this address.
     SERVICE_CONSOLE_ORIGIN: consoleAddress,
   };
@@ -147,6 +155,7 @@ export function clusterPlan(size: ClusterSize): ClusterPlan {
     ...(size.nats === undefined ? [nats] : []),
     ...(size.cassandra === undefined ? cassandras : []),
     ...numbersTo(limiters).map((number) => plannedLimiter(ports, number)),
+    ...couriers,
     ...numbersTo(engines).map((number) => plannedEngine(ports, number)),
     ...numbersTo(edges).map((number) => plannedEdge(ports, number)),
     ...numbersTo(consoles).map((number) => plannedConsole(ports, number)),
@@ -203,6 +212,13 @@ function plannedEngine(ports: number, number: number): PlannedProcess {
   return served({ name: `engine${number}`, kind: 'engine', port }, port + 1, {
     SERVICE_ENGINE_LISTEN: `${HOST}:${port}`,
     SERVICE_NODE_NAME: `engine${number}`,
+  });
+}
+
+function plannedCourier(ports: number, number: number): PlannedProcess {
+  const port = ports + COURIERS + 2 * number;
+  return served({ name: `courier${number}`, kind: 'courier', port }, port + 1, {
+    SERVICE_COURIER_LISTEN: `${HOST}:${port}`,
   });
 }
 

@@ -145,7 +145,8 @@ function tableOf(statuses: readonly ProcessStatus[]): string {
 function welcome(plan: ClusterPlan, key: string, entry: string): string {
   const { address, adminUrl, folder, logFolder, processes } = plan;
   const count = (kind: string) => processes.filter((planned) => planned.kind === kind).length;
-  const nodes = `${count('limiter')} limiters, ${count('engine')} engines`;
+  const inner = `${count('limiter')} limiters, ${count('courier')} couriers`;
+  const nodes = `${inner}, ${count('engine')} engines`;
   const parts = `${count('edge')} edges, ${nodes}, ${count('console')} consoles`;
   const cassandras = count('cassandra') > 1 ? `${count('cassandra')} Cassandra nodes` : 'Cassandra';
   return [

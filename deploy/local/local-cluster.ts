@@ -102,6 +102,9 @@ async function assertAnswering({ cassandra, nats }: ClusterSize): Promise<void> 
   }
 }
 
+/** Kinds of processes that start after the stores. */
+const SERVICES = ['limiter', 'courier', 'engine', 'edge', 'console', 'balancer'] as const;
+
 /** A cluster of processes on this machine. Methods stop, kill or pause a process by name. */
 export class LocalCluster implements AsyncDisposable {
   readonly #options: LocalClusterOptions;
@@ -145,8 +148,12 @@ export class LocalCluster implements AsyncDisposable {
     const print = this.#print;
     await Promise.all([this.#startAll(['nats']), this.#startCassandras()]);
     await withProgress(print, 'creating the tables', () => this.#migrate());
-    const services = () => this.#startAll(['limiter', 'engine', 'edge', 'console', 'balancer']);
-    await withProgress(print, 'starting limiters, engines, edges, consoles, balancer', services);
+    const services = () => this.#startAll(SERVICES);
+    await withProgress(
+      print,
+      'starting limiters, couriers, engines, edges, consoles, balancer',
+      services,
+    );
     await this.served();
     this.#key = await readyKey(this.#plan, this.#secrets);
   }

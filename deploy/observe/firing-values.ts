@@ -25,6 +25,7 @@ export const FIRING_VALUES: Readonly<Record<string, string>> = {
   MailboxWaits: '0.75',
   NoConsole: '1',
   NoEdge: '1',
+  NoWebhookDelivered: '1',
   ProcessDown: '0',
   ProcessRestarts: '2',
   ReplayMismatch: '2',

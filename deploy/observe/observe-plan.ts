@@ -49,7 +49,7 @@ const EXTERNAL_LABELS = {
  */
 export function prometheusSettings(cluster: ClusterPlan, { alertmanager }: ObservePlan): string {
   const root = fileURLToPath(new URL('../..', import.meta.url));
-  const roles = ['edge', 'engine', 'limiter', 'console'] as const;
+  const roles = ['edge', 'engine', 'limiter', 'courier', 'console'] as const;
   return stringify({
     global: {
       scrape_interval: SCRAPE_EVERY,

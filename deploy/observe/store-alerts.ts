@@ -2,6 +2,10 @@ import type { Alert } from '#deploy/observe/alert';
 
 const DURATION = 'db_client_operation_duration_seconds';
 
+/** Attempts to deliver webhooks a second, by outcome. */
+const WEBHOOKS = (outcome: string) =>
+  `sum(rate(webhook_attempts_total{outcome="${outcome}"}[10m]))`;
+
 /** Alerts about faults between the service and Cassandra. */
 export const STORE_ALERTS: readonly Alert[] = [
   {
@@ -126,6 +130,30 @@ export const STORE_ALERTS: readonly Alert[] = [
     quiet: {
       series: { 'transitions_unrecorded_seconds{job="engine",instance="b"}': '14x40' },
       atS: 300,
+    },
+  },
+  {
+    name: 'NoWebhookDelivered',
+    dashboard: 'engine',
+    severity: 'ticket',
+    // Endpoints of customers fail often. All of them fail only if the service cannot send.
+    expr: `${WEBHOOKS('failed')} > 0 and ${WEBHOOKS('delivered')} == 0`,
+    forS: 900,
+    summary: 'no webhook was delivered for 15 minutes, and attempts fail',
+    firing: {
+      series: {
+        'webhook_attempts_total{job="engine",instance="b",outcome="failed"}': '0+15x160',
+        'webhook_attempts_total{job="engine",instance="b",outcome="delivered"}': '70x160',
+      },
+      atS: 2_100,
+      labels: {},
+    },
+    quiet: {
+      series: {
+        'webhook_attempts_total{job="engine",instance="b",outcome="failed"}': '0+15x160',
+        'webhook_attempts_total{job="engine",instance="b",outcome="delivered"}': '0+1x160',
+      },
+      atS: 2_100,
     },
   },
 ];

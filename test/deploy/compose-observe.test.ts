@@ -32,7 +32,7 @@ watched('scrapes every process of the service, with its role as job name', () =>
   }
   assert.equal(
     scraped.map(({ job_name: job }) => job),
-    ['edge', 'engine', 'limiter', 'console'],
+    ['edge', 'engine', 'limiter', 'courier', 'console'],
   );
 });
 

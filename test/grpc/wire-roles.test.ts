@@ -2,6 +2,7 @@ import * as grpc from '@grpc/grpc-js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { adminClient, adminService } from '#grpc/admin';
+import { courierProtocol } from '#grpc/courier-codec';
 import { engineProtocol } from '#grpc/engine-codec';
 import { FrameClient } from '#grpc/frame-client';
 import { frameService } from '#grpc/frame-server';
@@ -33,6 +34,7 @@ const node = {
 const services = [
   frameService(engineProtocol, { ask: unasked }),
   frameService(limiterProtocol, { ask: unasked }),
+  frameService(courierProtocol, { ask: unasked }),
   adminService(node),
 ];
 

@@ -74,8 +74,18 @@ const ELSEWHERE: Readonly<Record<string, { readonly namespace: Labels; readonly 
   },
 };
 
-/** Addresses without a pod, with names: the DNS cache of each host. Source: Kubernetes documents. */
-const ADDRESSES: Readonly<Record<string, string>> = { '169.254.20.10/32': 'names of the host' };
+/** Private networks, without which the IPv4 addresses are the internet. */
+const PRIVATE = '10.0.0.0/8,100.64.0.0/10,127.0.0.0/8,169.254.0.0/16,172.16.0.0/12,192.168.0.0/16';
+
+/**
+ * Addresses without a pod, with names: the DNS cache of each host (source: Kubernetes documents),
+ * and the internet.
+ */
+const ADDRESSES: Readonly<Record<string, string>> = {
+  '169.254.20.10/32': 'names of the host',
+  [`0.0.0.0/0 except ${PRIVATE}`]: 'internet',
+  '2000::/3': 'internet by IPv6',
+};
 
 /** Selector for peers without a `podSelector`: matches every pod. */
 const ALL: Selector = {};
@@ -126,8 +136,9 @@ function namesOf(
 ): readonly string[] {
   const { podSelector = ALL, namespaceSelector, ipBlock } = peer;
   if (ipBlock !== undefined) {
-    const name = ADDRESSES[ipBlock.cidr];
-    assert.ok(name !== undefined && ipBlock.except === undefined, JSON.stringify(peer));
+    const { cidr, except } = ipBlock;
+    const name = ADDRESSES[except === undefined ? cidr : `${cidr} except ${except.join()}`];
+    assert.ok(name !== undefined, JSON.stringify(peer));
     return [name];
   }
   if (namespaceSelector === undefined) {

@@ -10,7 +10,7 @@ export type Arrow = {
   readonly protocol?: 'TCP' | 'UDP';
 };
 
-const GRPC = { engine: 8_100, limiter: 8_200 } as const;
+const GRPC = { engine: 8_100, limiter: 8_200, courier: 8_300 } as const;
 const METRICS = 9_464;
 
 /** Connections of the architecture. Policies must allow exactly these connections. */
@@ -22,6 +22,8 @@ export const ARROWS: readonly Arrow[] = [
   // Engines call each other for listings and probe silent peers; limiters likewise.
   { from: 'engine', to: 'engine', port: GRPC.engine },
   { from: 'limiter', to: 'limiter', port: GRPC.limiter },
+  { from: 'engine', to: 'courier', port: GRPC.courier },
+  ...['internet', 'internet by IPv6'].map((to) => ({ from: 'courier', to, port: 443 })),
   // The console calls the limiter for members, like an edge for keys.
   { from: 'console', to: 'limiter', port: GRPC.limiter },
   { from: 'console', to: 'engine', port: GRPC.engine },
@@ -51,13 +53,15 @@ export const NAMES: readonly Omit<Arrow, 'from'>[] = [
 /** Connections between roles that mutual TLS allows. */
 export function roleArrows(): readonly Arrow[] {
   const arrows = Object.entries(CALLERS).flatMap(([method, callers]) => {
-    const service = /\.(Engine|Limiter|Admin)\//.exec(method)?.[1];
+    const service = /\.(Engine|Limiter|Courier|Admin)\//.exec(method)?.[1];
     return callers.flatMap((from): Arrow[] => {
       switch (service) {
         case 'Engine':
           return [{ from, to: 'engine', port: GRPC.engine }];
         case 'Limiter':
           return [{ from, to: 'limiter', port: GRPC.limiter }];
+        case 'Courier':
+          return [{ from, to: 'courier', port: GRPC.courier }];
         case 'Admin':
           return from === 'engine' || from === 'limiter'
             ? [{ from, to: from, port: GRPC[from] }]

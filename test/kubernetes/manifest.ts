@@ -93,7 +93,7 @@ export type Manifest = {
 };
 
 /** Serving components: all except `migrate` and `ctl`. */
-export const SERVING: readonly string[] = ['edge', 'engine', 'limiter', 'console'];
+export const SERVING: readonly string[] = ['edge', 'engine', 'limiter', 'courier', 'console'];
 
 /** Kinds with a pod template. */
 export const WORKLOADS = ['Deployment', 'StatefulSet', 'Job'];

@@ -19,7 +19,7 @@ const TRACES = 'deploy/kubernetes/components/traces';
 const roles = suite("the architecture's connections");
 
 roles('between processes equal the connections that mutual TLS allows', () => {
-  const services = ['engine', 'limiter'];
+  const services = ['engine', 'limiter', 'courier'];
   const between = ARROWS.filter(({ to, port }) => services.includes(to) && port !== 9_464);
   assert.equal(between.map(textOf).toSorted(), roleArrows().map(textOf).toSorted());
 });

@@ -140,14 +140,15 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
         if (secret !== undefined) assert.is(secret.defaultMode, 0o440, name);
       }
       const names = (template.spec.volumes ?? []).flatMap(({ secret }) => secret?.secretName ?? []);
-      assert.is(names.includes('cassandra-password'), component !== 'edge');
+      const storesNothing = component === 'edge' || component === 'courier';
+      assert.is(names.includes('cassandra-password'), !storesNothing);
       assert.is(names.includes('cluster-secret'), component !== 'migrate');
       const nats = template.spec.volumes?.find(
         ({ secret }) => secret?.secretName === 'nats-passwords',
       );
       assert.equal(
         nats?.secret?.items?.map(({ key }) => key),
-        component === 'migrate' ? undefined : [component],
+        component === 'migrate' || component === 'courier' ? undefined : [component],
       );
       assert.is(template.spec.automountServiceAccountToken, false);
     });
@@ -159,6 +160,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
         edge: { name: 'http', port: config.SERVICE_PORT },
         engine: { name: 'grpc', port: Number(config.SERVICE_ENGINE_LISTEN.split(':')[1]) },
         limiter: { name: 'grpc', port: Number(config.SERVICE_LIMITER_LISTEN.split(':')[1]) },
+        courier: { name: 'grpc', port: Number(config.SERVICE_COURIER_LISTEN.split(':')[1]) },
         console: { name: 'http', port: config.SERVICE_CONSOLE_PORT },
       }[component as 'edge'];
       const ports = container.ports?.map(({ name, containerPort }) => ({

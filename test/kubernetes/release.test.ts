@@ -46,9 +46,9 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
   });
 
   release(
-    'continues with limiters, engines, edges and consoles, and waits for each rollout',
+    'continues with limiters, couriers, engines, edges and consoles, and waits for each rollout',
     () => {
-      const nodes = ['StatefulSet limiter', 'StatefulSet engine'];
+      const nodes = ['StatefulSet limiter', 'Deployment courier', 'StatefulSet engine'];
       const wanted = [...nodes, 'Deployment edge', 'Deployment console'];
       const [, ...serving] = chosen;
       assert.equal(

@@ -62,11 +62,11 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
   };
 
   parts(
-    'include edge, engine, limiter, console, ctl and migrate, all in a single namespace',
+    'include edge, engine, limiter, courier, console, ctl and migrate, all in a single namespace',
     () => {
       const own = ownWorkloads(manifests).map((each) => `${each.kind} ${componentOf(each)}`);
       const wanted = SERVING.map((name) =>
-        ['edge', 'console'].includes(name) ? `Deployment ${name}` : `StatefulSet ${name}`,
+        ['engine', 'limiter'].includes(name) ? `StatefulSet ${name}` : `Deployment ${name}`,
       );
       assert.equal(own.toSorted(), ['Deployment ctl', 'Job migrate', ...wanted].toSorted());
       const [namespace] = ofKind(manifests, 'Namespace');

@@ -126,6 +126,7 @@ export const NOT_REHEARSED: Readonly<Record<string, string>> = {
   AuditUnavailable: 'without Cassandra, actions are refused before their audit line is written',
   ReplayMismatch: 'no fault of a running cluster changes stored observations',
   LogLinesLost: 'a full disk of the machine would also end the rehearsal',
+  NoWebhookDelivered: 'the alert waits for 15 minutes, longer than a rehearsal',
   TransitionsUnrecorded: 'a local cluster takes over the shard of a feed within 15 s',
   UnflushedTailGrows: 'a local cluster needs too long for 150,000 records',
 };

@@ -50,10 +50,10 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   );
 }
 
-stop('edge, engine and limiter exit with 0 within 5 s, in any order', async () => {
+stop('edge, engine, limiter and courier exit with 0 within 5 s, in any order', async () => {
   for (const order of [
-    ['edge', 'limiter', 'engine'],
-    ['engine', 'limiter', 'edge'],
+    ['edge', 'limiter', 'courier', 'engine'],
+    ['engine', 'courier', 'limiter', 'edge'],
   ]) {
     const service = await startProcesses();
     const caller = await newCaller(service);

@@ -28,6 +28,7 @@ const FIT: Record<Role, Record<string, string>> = {
   edge: { ...BUS, ...WIRE },
   engine: { ...STORES, ...BUS, ...WIRE, SERVICE_ENGINE_LISTEN: '0.0.0.0:8100' },
   limiter: { ...STORES, ...BUS, ...WIRE, SERVICE_LIMITER_LISTEN: '0.0.0.0:8200' },
+  courier: { ...WIRE, SERVICE_COURIER_LISTEN: '0.0.0.0:8300' },
   console: {
     ...STORES,
     ...BUS,
@@ -38,7 +39,7 @@ const FIT: Record<Role, Record<string, string>> = {
   ctl: { ...STORES, ...BUS, ...WIRE },
 };
 
-const ROLES = ['standalone', 'edge', 'engine', 'limiter', 'console', 'migrate', 'ctl'] as const;
+const ROLES = Object.keys(FIT) as Role[];
 
 /** The variable that each reported fault names first. */
 function wrongOf(role: Role, variables: Record<string, string | undefined>, shows = false) {

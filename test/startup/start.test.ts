@@ -114,7 +114,10 @@ for (const argv of [[], ['sandalone'], ['standalone', '--port=1'], ['toString'],
   part(`"main.ts ${argv.join(' ')}" prints the usage and exits with 2`, async () => {
     const run = runMain(argv);
     assert.is(await run.ended, 2);
-    assert.match(run.stderr(), /^usage: main\.ts standalone\|edge\|engine\|limiter\|console\n/);
+    assert.match(
+      run.stderr(),
+      /^usage: main\.ts standalone\|edge\|engine\|limiter\|courier\|console\n/,
+    );
     assert.not.match(run.stderr(), /\n {4}at /);
   });
 }

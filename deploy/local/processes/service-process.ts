@@ -23,7 +23,7 @@ const BALANCER = fileURLToPath(import.meta.resolve('#deploy/local/balancer'));
 /** Variables of the service by name. */
 export type Variables = Readonly<Record<string, string>>;
 
-/** Starts a limiter, engine, edge or console with these variables; resolves when ready. */
+/** Starts a limiter, courier, engine, edge or console with these variables; resolves when ready. */
 export function startServiceProcess(
   place: ServerPlace,
   planned: PlannedProcess,

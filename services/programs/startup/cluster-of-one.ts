@@ -1,5 +1,6 @@
 import type { Bus } from '#bus/bus';
 import type { Config } from '#config';
+import type { CourierClient } from '#grpc/courier-messages';
 import { inProcessPeer } from '#routing/peer';
 import { watchedEngines, watchedLimiters } from '#startup/cluster';
 import { engineNodeOf } from '#startup/engine';
@@ -25,6 +26,7 @@ export async function clusterOfOne(
   foundation: Foundation,
   { stores, bus }: { readonly stores: SharedStores; readonly bus: Bus },
   address: string,
+  courier: CourierClient | undefined,
 ) {
   await using opening = new AsyncDisposableStack();
   const isDirect = config.SERVICE_STORAGE === 'sqlite' || config.SERVICE_NODE_DIRECT;
@@ -32,7 +34,8 @@ export async function clusterOfOne(
   const { clock } = foundation;
   const clocks = opening.use(clockWatchOf(alone, foundation, bus, stores));
   const limiterNode = await limiterNodeOf(alone, foundation, { stores, bus, clocks });
-  const engineNode = await engineNodeOf(alone, foundation, { stores, bus, clocks: undefined });
+  const parts = { stores, bus, clocks: undefined };
+  const engineNode = await engineNodeOf(alone, foundation, parts, courier);
   const { cluster } = engineNode;
   const facts = { cluster, shardCount: config.SERVICE_SHARDS };
   const limiter = opening.use(

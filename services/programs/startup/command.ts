@@ -14,6 +14,7 @@ const PARTS = {
   edge: async () => (await import('#startup/edge')).openEdge,
   engine: async () => (await import('#startup/engine')).openEngine,
   limiter: async () => (await import('#startup/limiter')).openLimiter,
+  courier: async () => (await import('#startup/courier')).openCourier,
   console: async () => (await import('#startup/console')).openConsole,
 } as const;
 
@@ -134,8 +135,8 @@ async function endedWith(code: number): Promise<never> {
  * Throws `ConfigError` for settings that lose this role's data or, in production, are unsafe.
  */
 function assertUsable(config: Config, part: keyof typeof PARTS): void {
-  // An edge stores no data.
-  if (part !== 'edge') assertStorageNamed(config);
+  // Edges and couriers store no data.
+  if (part !== 'edge' && part !== 'courier') assertStorageNamed(config);
   assertProduction(config, part);
 }
 

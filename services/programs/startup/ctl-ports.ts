@@ -88,7 +88,9 @@ async function openActingOnFile(
   const { shardCount } = await ownedShards(stores, 'engine');
   const asMade = { ...config, SERVICE_SHARDS: shardCount, SERVICE_NATS_URL: undefined };
   const bus = opening.use(await openBus(asMade, foundation));
-  const one = opening.use(await clusterOfOne(asMade, foundation, { stores, bus }, FILE_ADDRESS));
+  const one = opening.use(
+    await clusterOfOne(asMade, foundation, { stores, bus }, FILE_ADDRESS, undefined),
+  );
   const news = busAccountNews({ bus, prefix: config.SERVICE_NATS_PREFIX, cluster: one.cluster });
   const opened = opening.move();
   return {

@@ -69,6 +69,7 @@ export function edgeConfigOf(config: Config, foundation: Foundation): EdgeConfig
       : unchanging([systemRandomness.base62(SECRET_LENGTH)]),
     trustedProxies: config.SERVICE_TRUSTED_PROXIES,
     drainMs: config.SERVICE_DRAIN_SECONDS * 1_000,
+    areWebhooksInternal: config.SERVICE_WEBHOOK_NETWORKS.length > 0,
   };
 }
 

@@ -1,10 +1,13 @@
 import type { Config } from '#config';
 import { composeEngine, EngineNode, modelsUpTo } from '#engine/engine-node';
+import type { CourierClient } from '#grpc/courier-messages';
 import { engineProtocol } from '#grpc/engine-codec';
 import type { EngineClient } from '#grpc/engine-messages';
 import { frameService } from '#grpc/frame-server';
 import type { WireService } from '#grpc/grpc-server';
+import { auditTrailOf } from '#startup/audit-trail';
 import { engineConnector, retryCounter, serverObserver } from '#startup/cluster';
+import { remoteCouriers } from '#startup/courier';
 import {
   type ClusterParts,
   nodeConfigOf,
@@ -26,14 +29,17 @@ export async function openEngine(config: Config, stop: AbortSignal): Promise<Ope
     listen: 'SERVICE_ENGINE_LISTEN',
     advertise: 'SERVICE_ENGINE_ADVERTISE',
     async alone(foundation, stores) {
-      const engine = engineAlone(config, foundation, stores);
+      const couriers = remoteCouriers(config, foundation);
+      const engine = engineAlone(config, foundation, stores, couriers);
       const service = wireServiceOf(foundation, engine);
-      return { service, actors: engine, node: undefined, administration: undefined };
+      const actors = both(engine, couriers);
+      return { service, actors, node: undefined, administration: undefined };
     },
     async member(foundation, parts) {
-      const node = await engineNodeOf(config, foundation, parts);
+      const couriers = remoteCouriers(config, foundation);
+      const node = await engineNodeOf(config, foundation, parts, couriers);
       const service = wireServiceOf(foundation, node);
-      return { service, actors: node, node, administration: undefined };
+      return { service, actors: both(node, couriers), node, administration: undefined };
     },
   });
 }
@@ -43,15 +49,17 @@ export async function engineNodeOf(
   config: Config,
   foundation: Foundation,
   { stores, bus, clocks }: ClusterParts,
+  courier: CourierClient | undefined,
 ): Promise<EngineNode> {
   const { clock, metrics, onBug, tracer, actors } = foundation;
   const models = modelsUpTo(config.SERVICE_MODEL_MAX);
   const { instances, listings, feeds } = stores;
+  const trail = auditTrailOf(foundation, stores.audit);
   const place = await nodeConfigOf('engine', config, foundation, stores);
   const node = new EngineNode(
     { node: place, actors },
     {
-      engine: { clock, metrics, instances, listings, feeds, models, onBug, tracer },
+      engine: { clock, metrics, instances, listings, feeds, models, onBug, tracer, courier, trail },
       node: nodePortsOf('engine', foundation, { stores, bus, clocks }),
       connect: engineConnector(foundation),
       random: Math.random,
@@ -65,12 +73,26 @@ export async function engineNodeOf(
 /** Creates a standalone engine on in-memory storage. */
 export function engineAlone(
   config: Config,
-  { clock, metrics, onBug, tracer, actors }: Foundation,
-  { instances, listings, feeds, engineJournal: journal }: LocalStores,
+  foundation: Foundation,
+  { instances, listings, feeds, audit, engineJournal: journal }: LocalStores,
+  courier: CourierClient | undefined,
 ): ReturnType<typeof composeEngine> {
   const stores = { instances, listings, feeds, journal };
   const models = modelsUpTo(config.SERVICE_MODEL_MAX);
-  return composeEngine(actors, { ...stores, clock, metrics, models, onBug, tracer });
+  const { clock, metrics, onBug, tracer, actors } = foundation;
+  const trail = auditTrailOf(foundation, audit);
+  const ports = { ...stores, clock, metrics, models, onBug, tracer };
+  return composeEngine(actors, { ...ports, courier, trail });
+}
+
+/** Disposes the actors first, then the clients that they use. */
+function both(actors: AsyncDisposable, clients: AsyncDisposable): AsyncDisposable {
+  return {
+    async [Symbol.asyncDispose]() {
+      await actors[Symbol.asyncDispose]();
+      await clients[Symbol.asyncDispose]();
+    },
+  };
 }
 
 function wireServiceOf(

@@ -1,5 +1,5 @@
 import type { AccountNews } from '#accounts/account';
-import { AuditTrail } from '#audit/trail';
+import type { AuditTrail } from '#audit/trail';
 import { type BillingDesk, type BillingDeskPorts, billingDesk } from '#billing/billing-desk';
 import type { BillingProvider } from '#billing/provider';
 import { type Config, ConfigError } from '#config';
@@ -11,6 +11,7 @@ import type { LimiterClient } from '#grpc/limiter-messages';
 import type { LimiterConfig } from '#limiter/actors';
 import type { AccountAdmin } from '#limiter/admin/accounts';
 import { composeLimiter, type Limiter, LimiterNode } from '#limiter/limiter-node';
+import { auditTrailOf } from '#startup/audit-trail';
 import { busAccountNews, serverObserver } from '#startup/cluster';
 import {
   type ClusterParts,
@@ -26,7 +27,6 @@ import { type CredentialFiles, secretOf } from '#startup/process/secrets';
 import type { LocalStores } from '#startup/stores/store-set';
 import type { Clock } from '#stdlib/clock';
 import type { AccountStore } from '#storage/ports/accounts';
-import type { AuditStore } from '#storage/ports/audit';
 import type { BillingStore } from '#storage/ports/billing';
 
 type SetPlan = Parameters<AccountAdmin['setPlan']>;
@@ -204,10 +204,4 @@ async function billingProviderOf(
 function given<Value>(value: Value | undefined, variable: string, kind: string): Value {
   if (value !== undefined) return value;
   throw new ConfigError(`${variable} is not set: SERVICE_BILLING_PROVIDER=${kind} needs the value`);
-}
-
-/** Audit trails of accounts in `store`. A metric counts the entries that could not be stored. */
-export function auditTrailOf({ clock, metrics }: Foundation, store: AuditStore): AuditTrail {
-  const failures = metrics.counter('audit_failures_total');
-  return new AuditTrail({ store, clock, onFailure: () => failures.inc() });
 }

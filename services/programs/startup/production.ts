@@ -9,7 +9,9 @@ import { isLoopbackHost, networkText, readNetwork } from '#stdlib/network';
  */
 
 /** Role of a process. `ctl` is a command on a cluster. */
-export type Role = 'standalone' | 'edge' | 'engine' | 'limiter' | 'console' | 'migrate' | 'ctl';
+export type Role =
+  | ('standalone' | 'edge' | 'engine' | 'limiter' | 'courier')
+  | ('console' | 'migrate' | 'ctl');
 
 /** Facts about an installation beyond the text of its configuration. */
 type ProductionEvidence = {
@@ -74,8 +76,8 @@ export function productionFaults(
 function storageFaults(config: Config, role: Role, evidence: ProductionEvidence): string[] {
   // For SQLite, the file system controls access to the file.
   if (config.SERVICE_STORAGE === 'sqlite') return [];
-  // An edge stores nothing. `migrate` and `ctl` use Cassandra whatever the variable says.
-  if (role === 'edge') return [];
+  // Edges and couriers store nothing. `migrate` and `ctl` always use Cassandra.
+  if (role === 'edge' || role === 'courier') return [];
   const isLasting = role === 'migrate' || role === 'ctl';
   if (!isLasting && config.SERVICE_STORAGE === 'memory') {
     return ['SERVICE_STORAGE=memory loses all data at a restart'];
@@ -102,9 +104,11 @@ function serverFaults(
   ];
 }
 
+/** Roles that do not use NATS. */
+const WITHOUT_NATS: ReadonlySet<Role> = new Set(['standalone', 'courier', 'migrate']);
+
 function natsFaults(config: Config, role: Role, evidence: ProductionEvidence): string[] {
-  // A standalone process and `migrate` do not use NATS.
-  if (role === 'standalone' || role === 'migrate') return [];
+  if (WITHOUT_NATS.has(role)) return [];
   if (config.SERVICE_NATS_URL === undefined) return [];
   return serverFaults(config, 'SERVICE_NATS', 'NATS', evidence);
 }
@@ -175,7 +179,15 @@ function wireAddresses(config: Config, role: Role): (readonly [string, string])[
   );
   switch (role) {
     case 'engine':
-      return [...addresses('SERVICE_ENGINE_LISTEN', 'SERVICE_ENGINE_ADVERTISE'), ...heard];
+      return [
+        ...addresses('SERVICE_ENGINE_LISTEN', 'SERVICE_ENGINE_ADVERTISE'),
+        ...config.SERVICE_COURIER_ADDRESSES.map(
+          (one) => ['SERVICE_COURIER_ADDRESSES', one] as const,
+        ),
+        ...heard,
+      ];
+    case 'courier':
+      return addresses('SERVICE_COURIER_LISTEN');
     case 'limiter':
       return [...addresses('SERVICE_LIMITER_LISTEN', 'SERVICE_LIMITER_ADVERTISE'), ...heard];
     case 'edge':
@@ -196,7 +208,8 @@ type AddressVariable =
   | 'SERVICE_ENGINE_ADDRESS'
   | 'SERVICE_LIMITER_LISTEN'
   | 'SERVICE_LIMITER_ADVERTISE'
-  | 'SERVICE_LIMITER_ADDRESS';
+  | 'SERVICE_LIMITER_ADDRESS'
+  | 'SERVICE_COURIER_LISTEN';
 
 function secretFaults(config: Config, role: Role): string[] {
   const variable = 'SERVICE_CLUSTER_SECRET';
@@ -205,7 +218,8 @@ function secretFaults(config: Config, role: Role): string[] {
   if (secrets === undefined) {
     // The secret derives ids and encrypts data that outlive the process, and signs messages over
     // NATS.
-    const isNeeded = servesApi(role) || role === 'console' || config.SERVICE_NATS_URL !== undefined;
+    const isAlways = servesApi(role) || role === 'console' || role === 'courier';
+    const isNeeded = isAlways || config.SERVICE_NATS_URL !== undefined;
     return isNeeded ? [`${variable} is not set`] : [];
   }
   if (secrets.every(isSecret)) return [];

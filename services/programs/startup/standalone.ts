@@ -2,11 +2,13 @@ import type { AccountNews } from '#accounts/account';
 import type { Bus } from '#bus/bus';
 import type { Config } from '#config';
 import { composeEdge } from '#edge/app';
+import type { CourierClient } from '#grpc/courier-messages';
 import type { EngineClient } from '#grpc/engine-messages';
 import type { LimiterClient } from '#grpc/limiter-messages';
 import { busAccountNews } from '#startup/cluster';
 import { clusterOfOne, FILE_ADDRESS } from '#startup/cluster-of-one';
 import { consoleBeside } from '#startup/console';
+import { courierInProcess } from '#startup/courier';
 import { edgeConfigOf } from '#startup/edge';
 import { engineAlone } from '#startup/engine';
 import { limiterAlone } from '#startup/limiter';
@@ -28,24 +30,24 @@ export async function openStandalone(given: Config, stop?: AbortSignal): Promise
   const stores = opening.use(await openStores(given, foundation));
   const config = withOwnSecret(given, stores);
   const bus = opening.use(await openBus({ ...config, SERVICE_NATS_URL: undefined }, foundation));
+  // No drain period, because no other edge can take over the callers.
+  const edgeConfig = { ...edgeConfigOf(config, foundation), drainMs: 0 };
+  const { clusterSecrets } = edgeConfig;
+  const courier = opening.use(courierInProcess(config, foundation, clusterSecrets));
   const backends = opening.use(
     stores.kind === 'local'
-      ? await onMemory(config, foundation, stores, bus)
-      : await onStores(config, foundation, stores, bus, operators.address),
+      ? await onMemory(config, foundation, stores, bus, courier)
+      : await onStores(config, foundation, { stores, bus, courier }, operators.address),
   );
   const { engine, limiter, administration, accountNews, overview } = backends;
   const admin = opening.use(await openAdminPort(config, foundation, administration, overview));
-  // No drain period, because no other edge can take over the callers.
-  const edgeConfig = { ...edgeConfigOf(config, foundation), drainMs: 0 };
   const { clock, randomness, metrics, logger, tracer } = foundation;
   const { admin: accounts, audit } = administration;
   const behind = { admin: accounts, audit, engine, limiter, accountNews };
   const edgePorts = { engine, limiter, clock, randomness, metrics, logger, accountNews, tracer };
   const edge = opening.use(await composeEdge(edgeConfig, edgePorts));
   const people = config.SERVICE_CONSOLE_ENABLED
-    ? opening.use(
-        await consoleBeside(config, foundation, stores, behind, edgeConfig.clusterSecrets),
-      )
+    ? opening.use(await consoleBeside(config, foundation, stores, behind, clusterSecrets))
     : undefined;
   stop?.throwIfAborted();
   opening.use(operators.ready());
@@ -103,11 +105,12 @@ async function onMemory(
   foundation: Foundation,
   stores: LocalStores,
   bus: Bus,
+  courier: CourierClient,
 ): Promise<Backends> {
   await using opening = new AsyncDisposableStack();
   const accountNews = busAccountNews({ bus, prefix: config.SERVICE_NATS_PREFIX, cluster: 'alone' });
   const limiter = opening.use(await limiterAlone(config, foundation, stores, accountNews));
-  const engine = opening.use(engineAlone(config, foundation, stores));
+  const engine = opening.use(engineAlone(config, foundation, stores, courier));
   const loads = { engine: () => engine.load, limiter: limiter.load };
   const overview = opening.use(await overviewOfAlone(foundation, loads));
   const opened = opening.move();
@@ -125,15 +128,15 @@ async function onMemory(
 async function onStores(
   config: Config,
   foundation: Foundation,
-  stores: SharedStores,
-  bus: Bus,
+  parts: { readonly stores: SharedStores; readonly bus: Bus; readonly courier: CourierClient },
   operatorsAddress: string,
 ): Promise<Backends> {
   await using opening = new AsyncDisposableStack();
+  const { stores, bus, courier } = parts;
   // The process has no gRPC port, so the operators' port identifies the process.
   const address =
     config.SERVICE_STORAGE === 'sqlite' ? FILE_ADDRESS : new URL(operatorsAddress).host;
-  const one = opening.use(await clusterOfOne(config, foundation, { stores, bus }, address));
+  const one = opening.use(await clusterOfOne(config, foundation, parts, address, courier));
   const { engine, limiter, cluster, administration, readLoad } = one;
   const overview = opening.use(await overviewOfCluster(config, foundation, stores, bus, readLoad));
   const opened = opening.move();

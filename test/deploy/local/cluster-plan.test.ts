@@ -37,11 +37,12 @@ for (const [engines, edges, limiters, consoles] of [
   );
 }
 
-plan('has two edges, three engines, two limiters, two consoles, NATS and Cassandra', () => {
+plan('has two edges, three engines, two couriers, two limiters, two consoles and stores', () => {
   const { processes } = clusterPlan({ folder: '/nowhere', ports: 8_400 });
   const names = processes.map(({ name }) => name).sort();
   const service = ['edge1', 'edge2', 'engine1', 'engine2', 'engine3', 'limiter1', 'limiter2'];
-  assert.equal(names, ['balancer', 'cassandra', 'console1', 'console2', ...service, 'nats']);
+  const besides = ['balancer', 'cassandra', 'console1', 'console2', 'courier1', 'courier2'];
+  assert.equal(names, [...besides, ...service, 'nats']);
   assert.ok(processes.every(({ kind }) => STOP_ORDER.includes(kind)));
 });
 

@@ -50,7 +50,7 @@ process() { # name, authority, names in the certificate, end of validity
 
 authority ours
 authority theirs
-roles=(edge engine limiter console ctl)
+roles=(edge engine limiter courier console ctl)
 every=$(printf ',DNS:%s.identity-engine' "${roles[@]}")
 every=${every#,}
 for role in "${roles[@]}"; do process "$role" ours "DNS:$role.identity-engine" $LONG; done

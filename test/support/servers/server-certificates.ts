@@ -7,7 +7,7 @@ import type { ClientTls } from '#stdlib/certificates';
  * except `stranger`'s have the same authority.
  */
 export type Holder =
-  | ('edge' | 'engine' | 'limiter' | 'console' | 'ctl')
+  | ('edge' | 'engine' | 'limiter' | 'courier' | 'console' | 'ctl')
   | ('member' | 'store' | 'misnamed' | 'stranger');
 
 const FOLDER = 'test/grpc/certificates';

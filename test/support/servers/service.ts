@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { freePort } from '#deploy/local/servers/free-port';
 import { testVariables } from '#test/support/process-run';
 
 /** A real service in separate processes, for tests over HTTP. */
@@ -123,15 +124,26 @@ export async function startStandalone(variables: Record<string, string> = {}): P
   );
 }
 
-/** Starts an edge, an engine and a limiter. */
+/** Starts an edge, an engine, a limiter and a courier. */
 export async function startProcesses(variables: Record<string, string> = {}): Promise<Service> {
-  const [limiter, engine] = await Promise.all([
+  const courierAddress = `127.0.0.1:${await freePort()}`;
+  const courierVariables = { SERVICE_COURIER_LISTEN: courierAddress, ...SECRET, ...variables };
+  const [courier, limiter, engine] = await Promise.all([
+    start('courier', courierVariables, /ready/),
     start(
       'limiter',
       { SERVICE_LIMITER_LISTEN: '127.0.0.1:0', ...UNHURRIED, ...variables },
       /ready/,
     ),
-    start('engine', { SERVICE_ENGINE_LISTEN: '127.0.0.1:0', ...variables }, /ready/),
+    start(
+      'engine',
+      {
+        SERVICE_ENGINE_LISTEN: '127.0.0.1:0',
+        SERVICE_COURIER_ADDRESSES: courierAddress,
+        ...variables,
+      },
+      /ready/,
+    ),
   ]);
   const addresses = {
     SERVICE_LIMITER_ADDRESS: match(limiter.lines, /grpc ([^,\s]+)/),
@@ -143,7 +155,7 @@ export async function startProcesses(variables: Record<string, string> = {}): Pr
     /ready/,
   );
   return serviceOf(
-    { edge, engine, limiter },
+    { edge, engine, limiter, courier },
     match(edge.lines, /api (http:[^,\s]+)\/v1/),
     match(edge.lines, /metrics (http:[^,\s]+)/),
     match(limiter.lines, /admin (http:[^,\s]+)/),

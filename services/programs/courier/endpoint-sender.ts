@@ -1,0 +1,242 @@
+import { lookup, Resolver } from 'node:dns/promises';
+import { type ClientRequestArgs, Agent as HttpAgent, request as httpRequest } from 'node:http';
+import { Agent, request } from 'node:https';
+import { isIP, type LookupFunction, type Socket } from 'node:net';
+import { isPublicAddress } from '#webhooks/public-address';
+
+/** Maximum duration of a delivery, in milliseconds, from the name lookup to the answer. */
+const DELIVERY_MS_MAX = 10_000;
+
+/** Timeout of one question to a name server, in milliseconds, and number of questions. */
+const LOOKUP_MS = 2_000;
+const LOOKUP_TRIES = 2;
+
+/** Maximum bytes of the headers of an answer. */
+const HEADER_BYTES_MAX = 8 * 1_024;
+
+/** Maximum bytes of a body that is read. A connection with a longer body is not used again. */
+const BODY_BYTES_MAX = 4 * 1_024;
+
+/** Maximum number of deliveries at the same time, and of their bytes. Further ones are refused. */
+const DELIVERIES_MAX = 1_024;
+const DELIVERY_BYTES_MAX = 64 * 1_024 * 1_024;
+
+/** Time for which an unused connection stays open, in milliseconds. */
+const IDLE_MS = 30_000;
+
+/** A message to an endpoint. */
+export type Delivery = {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+};
+
+/** Cause of a delivery without an answer. */
+type DeliveryFailure =
+  /** Too many deliveries are under way. */
+  | 'courier_away'
+  /** The name is unknown, or leads to an address that is not allowed. */
+  | 'no_public_address'
+  | 'no_connection'
+  | 'tls_failed'
+  | 'timeout'
+  | 'broken_answer';
+
+/** Result of a delivery. An answer may have any status. `retryAfter`: header `Retry-After`. */
+export type DeliveryOutcome =
+  | { readonly kind: 'answered'; readonly status: number; readonly retryAfter: string | undefined }
+  | { readonly kind: 'failed'; readonly failure: DeliveryFailure };
+
+/** Finds all addresses of a name. */
+type ResolveAll = (name: string) => Promise<readonly string[]>;
+
+/** Options of a sender. */
+export type SenderOptions = {
+  /** Whether an address is in a network to which the operator allows any delivery. */
+  readonly isInternal?: (address: string) => boolean;
+  /** Whether an address is on the internet. */
+  readonly isPublic?: (address: string) => boolean;
+  /** Finds the addresses of every name. Default: name servers, and this machine if internal. */
+  readonly resolve?: ResolveAll;
+  /** Certificates of further authorities. */
+  readonly ca?: string;
+  readonly deliveryMsMax?: number;
+};
+
+/** A delivery failed for a reason that a code of Node.js does not express. */
+class Refused extends Error {
+  readonly failure: DeliveryFailure;
+
+  constructor(failure: DeliveryFailure) {
+    super(failure);
+    this.failure = failure;
+  }
+}
+
+/**
+ * Sends messages to endpoints of customers. A customer chooses the address, so this class connects
+ * only to public addresses: it resolves the name itself, refuses a name with any other address,
+ * connects to the resolved addresses, and checks the address of the connection again. It follows no
+ * redirect, uses no proxy, and keeps no byte of an answer. Without TLS, and on ports other than
+ * 443, it connects only to internal addresses.
+ */
+export class EndpointSender implements Disposable {
+  readonly #ways: Readonly<Record<'public' | 'internal' | 'plain', Way>>;
+  readonly #deliveryMsMax: number;
+  #underWay = 0;
+  #bytes = 0;
+
+  constructor({
+    isInternal = () => false,
+    isPublic = isPublicAddress,
+    resolve,
+    ca,
+    deliveryMsMax = DELIVERY_MS_MAX,
+  }: SenderOptions = {}) {
+    this.#deliveryMsMax = deliveryMsMax;
+    const options = (names: ResolveAll, isAllowed: IsAllowed) => ({
+      keepAlive: true,
+      timeout: IDLE_MS,
+      lookup: checkedLookup(names, isAllowed),
+      ...(ca === undefined ? {} : { ca }),
+    });
+    const isEither = (address: string) => isPublic(address) || isInternal(address);
+    const secure = (names: ResolveAll, isAllowed: IsAllowed) => {
+      const agent = new Agent(options(names, isAllowed));
+      return { isAllowed, request, agent: guarded(agent, isAllowed) };
+    };
+    const locally = resolve ?? resolvedLocally;
+    const plain = new HttpAgent(options(locally, isInternal));
+    this.#ways = {
+      public: secure(resolve ?? resolvedByServers, isEither),
+      internal: secure(locally, isInternal),
+      plain: { isAllowed: isInternal, request: httpRequest, agent: guarded(plain, isInternal) },
+    };
+  }
+
+  /** Delivers a message once. Never rejects. */
+  async send(delivery: Delivery): Promise<DeliveryOutcome> {
+    const bytes = Buffer.byteLength(delivery.body);
+    if (this.#underWay >= DELIVERIES_MAX || this.#bytes + bytes > DELIVERY_BYTES_MAX) {
+      return { kind: 'failed', failure: 'courier_away' };
+    }
+    this.#underWay += 1;
+    this.#bytes += bytes;
+    try {
+      return await this.#send(delivery);
+    } finally {
+      this.#underWay -= 1;
+      this.#bytes -= bytes;
+    }
+  }
+
+  #send({ url, headers, body }: Delivery): Promise<DeliveryOutcome> {
+    const { hostname, protocol, port } = new URL(url);
+    const name = protocol === 'http:' ? 'plain' : port === '' ? 'public' : 'internal';
+    const way = this.#ways[name];
+    const literal = hostname.replace(/^\[|\]$/g, '');
+    // Node.js calls no lookup for an address.
+    if (isIP(literal) > 0 && !way.isAllowed(literal)) {
+      return Promise.resolve({ kind: 'failed', failure: 'no_public_address' });
+    }
+    return new Promise((resolve) => {
+      const signal = AbortSignal.timeout(this.#deliveryMsMax);
+      let outcome: DeliveryOutcome | undefined;
+      const options = { method: 'POST', agent: way.agent, signal, headers };
+      const call = way.request(url, { ...options, maxHeaderSize: HEADER_BYTES_MAX }, (answer) => {
+        const { statusCode: status = 0, headers: answered } = answer;
+        const seen = { kind: 'answered', status, retryAfter: answered['retry-after'] } as const;
+        outcome = seen;
+        let bytes = 0;
+        answer.on('data', ({ length }: Buffer) => {
+          bytes += length;
+          if (bytes > BODY_BYTES_MAX) answer.destroy();
+        });
+        answer.on('error', () => undefined);
+        answer.on('close', () => resolve(seen));
+      });
+      call.on('error', (error) => {
+        resolve(outcome ?? { kind: 'failed', failure: failureOf(error, signal) });
+      });
+      // An answer such as 101 ends the call without an event of its own.
+      call.on('close', () => resolve(outcome ?? { kind: 'failed', failure: 'broken_answer' }));
+      call.end(body);
+    });
+  }
+
+  [Symbol.dispose](): void {
+    for (const { agent } of Object.values(this.#ways)) agent.destroy();
+  }
+}
+
+/** How an address is reached: with or without TLS, and which addresses are allowed. */
+type Way = {
+  readonly isAllowed: IsAllowed;
+  readonly request: typeof request;
+  readonly agent: Agent | HttpAgent;
+};
+
+/** Whether a connection to an address is allowed. */
+type IsAllowed = (address: string) => boolean;
+
+/** Agent that destroys a connection to a refused address before the request is sent. */
+function guarded<A extends Agent | HttpAgent>(agent: A, isAllowed: IsAllowed): A {
+  const connect = agent.createConnection.bind(agent);
+  agent.createConnection = (
+    options: ClientRequestArgs,
+    callback?: Parameters<A['createConnection']>[1],
+  ) => {
+    const socket = connect(options, callback) as Socket;
+    socket.once('connect', () => {
+      if (!isAllowed(socket.remoteAddress ?? '')) socket.destroy(new Refused('no_public_address'));
+    });
+    return socket;
+  };
+  return agent;
+}
+
+/** Lookup that fails unless every address of a name is allowed. */
+function checkedLookup(resolve: ResolveAll, isAllowed: IsAllowed): LookupFunction {
+  return (name, { all }, callback) => {
+    resolve(name).then(
+      (addresses) => {
+        const [first] = addresses;
+        if (first === undefined) return callback(new Refused('no_public_address'), []);
+        if (!addresses.every(isAllowed)) return callback(new Refused('no_public_address'), []);
+        const found = addresses.map((address) => ({ address, family: isIP(address) }));
+        if (all === true) callback(null, found);
+        else callback(null, first, isIP(first));
+      },
+      (error) => callback(error, []),
+    );
+  };
+}
+
+/** Resolver with a short timeout. */
+const RESOLVER = new Resolver({ timeout: LOOKUP_MS, tries: LOOKUP_TRIES });
+
+/**
+ * Resolves a name by the name servers of this machine. Unlike `dns.lookup`, a slow name server
+ * occupies no thread, and names of the local hosts file are unknown.
+ */
+const resolvedByServers: ResolveAll = async (name) => {
+  const answers = await Promise.allSettled([RESOLVER.resolve4(name), RESOLVER.resolve6(name)]);
+  return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+};
+
+/** Resolves a name as other programs of this machine do, for internal endpoints. */
+const resolvedLocally: ResolveAll = async (name) => {
+  const found = await lookup(name, { all: true });
+  return found.map(({ address }) => address);
+};
+
+/** Codes of Node.js for a certificate or a handshake that failed. */
+const TLS_FAILED = /^EPROTO$|^ERR_(TLS|SSL)|CERT|SELF_SIGNED|VERIFY/;
+
+function failureOf(error: Error & { code?: string }, signal: AbortSignal): DeliveryFailure {
+  if (signal.aborted) return 'timeout';
+  if (error instanceof Refused) return error.failure;
+  const { code = '' } = error;
+  if (code.startsWith('HPE_')) return 'broken_answer';
+  return TLS_FAILED.test(code) ? 'tls_failed' : 'no_connection';
+}
