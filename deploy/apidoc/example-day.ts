@@ -19,7 +19,17 @@ import {
 } from '#edge/endpoints/observations';
 import { forkInstance } from '#edge/endpoints/past';
 import { getHistory } from '#edge/endpoints/reads';
+import {
+  createWebhook,
+  deleteWebhook,
+  listDeliveries,
+  redeliverChanges,
+  rotateWebhook,
+  testWebhook,
+  updateWebhook,
+} from '#edge/endpoints/webhooks';
 import { FEED_AGE_MS } from '#storage/ports/feeds';
+import { ENDPOINTS_MAX } from '#webhooks/endpoint';
 
 /** Idempotency key in the format of our clients: a UUIDv7. */
 const KEY = { 'idempotency-key': '019bc155-2a00-7c3e-9a41-5d2f08b6e711' };
@@ -70,7 +80,9 @@ export class ExampleDay {
     const { id } = body.data;
     await this.#observe(id);
     await this.#service.recorded();
-    await this.#read(id);
+    const webhook = await this.#deliver();
+    await this.#read(id, webhook);
+    await this.#changeWebhook(webhook);
     await this.#change(id, etag);
   }
 
@@ -136,8 +148,9 @@ export class ExampleDay {
   }
 
   /** Sends the example requests that endpoints declare. */
-  async #read(id: string): Promise<void> {
+  async #read(instance: string, webhook: string): Promise<void> {
     for (const endpoint of ENDPOINTS) {
+      const id = endpoint.tag === 'Webhooks' ? webhook : instance;
       for (const { summary, ...parts } of endpoint.examples) {
         await this.#show(endpoint, endpoint.success, summary, { id, ...parts });
       }
@@ -162,6 +175,33 @@ export class ExampleDay {
     await this.#ask(deleteInstance, { id: keyed.body.data.id });
     const deleted = 'the instance of this key was deleted';
     await this.#show(createInstance, 409, deleted, { headers: KEY });
+  }
+
+  /** Adds a webhook endpoint, and waits for a delivery. Returns the endpoint's id. */
+  async #deliver(): Promise<string> {
+    await this.#service.recorded();
+    const made = await this.#show(createWebhook, 201, 'a new endpoint');
+    const { id } = made.body.data;
+    await this.#ask(createInstance);
+    await this.#service.recorded();
+    await this.#service.delivered(1);
+    return id;
+  }
+
+  /** Tests, changes and deletes a webhook endpoint. */
+  async #changeWebhook(id: string): Promise<void> {
+    const [attempt] = (await this.#ask(listDeliveries, { id })).body.data.attempts;
+    const body = { positions: [Number(attempt.message_id.split('-')[1])] };
+    await this.#show(redeliverChanges, 200, 'one change', { id, body });
+    await this.#show(testWebhook, 200, 'a test message', { id });
+    await this.#show(rotateWebhook, 200, 'a new secret', { id });
+    await this.#show(updateWebhook, 200, 'paused', { id, body: { is_paused: true } });
+    await this.#show(redeliverChanges, 409, 'a paused endpoint', { id, body });
+    const refused = { body: { url: 'https://10.0.0.1/hooks' } };
+    await this.#show(createWebhook, 422, 'a private address', refused);
+    for (let count = 1; count < ENDPOINTS_MAX; count += 1) await this.#ask(createWebhook);
+    await this.#show(createWebhook, 403, 'too many endpoints');
+    await this.#show(deleteWebhook, 200, 'deleted', { id });
   }
 
   /** Advances the clock, sends a request, and stores the answer as an example. */

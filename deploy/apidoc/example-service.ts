@@ -63,11 +63,16 @@ export type ExampleService = AsyncDisposable & {
   wait(ms: number): void;
   /** Fulfils when all changes so far are in the log of their account. */
   recorded(): Promise<void>;
+  /** Fulfils when this number of messages was delivered to webhook endpoints. */
+  delivered(count: number): Promise<void>;
   /** The same service with replaced parts. */
   broken(parts: Partial<EdgePorts>): Pick<ExampleService, 'ask'>;
   /** The same service on a loopback socket, with replaced parts. */
   listen(parts?: Partial<EdgePorts>): Promise<Running>;
 };
+
+/** Outcome of all deliveries. */
+const DELIVERED = { kind: 'answered', status: 204, retryAfter: undefined } as const;
 
 /** Interval at which `recorded` looks, in milliseconds. */
 const LOOK_MS = 5;
@@ -109,7 +114,14 @@ export async function openExampleService(): Promise<ExampleService> {
     journal: stores.meterJournal,
   };
   const limiter: Limiter = opening.use(composeLimiter(ACTORS, limiterPorts));
-  const enginePorts = { ...stores, ...ports, journal: stores.engineJournal };
+  let delivered = 0;
+  const courier = {
+    ask: async () => {
+      delivered += 1;
+      return DELIVERED;
+    },
+  };
+  const enginePorts = { ...stores, ...ports, courier, journal: stores.engineJournal };
   const engine = opening.use(composeEngine(ACTORS, enginePorts));
   const logger = createLogger('silent', { role: 'example', node: 'example', release: '' });
   const edgePorts: EdgePorts = { ...ports, engine, limiter: limiter.client, logger };
@@ -122,6 +134,10 @@ export async function openExampleService(): Promise<ExampleService> {
     },
     async recorded() {
       while (engine.unrecorded.bytes > 0) await setTimeout(LOOK_MS);
+    },
+    async delivered(count) {
+      do await setTimeout(LOOK_MS);
+      while (delivered < count);
     },
     ask: askerOf(edgePorts),
     broken: (parts) => ({ ask: askerOf({ ...edgePorts, ...parts, metrics: createMetrics() }) }),

@@ -98,11 +98,10 @@ export class Probes {
       const broken = ask({ body: { cycle_count: 1 } });
       yield { status: 422, summary: 'a body that breaks a rule', reply: broken };
     }
+    // The account has an agreed plan, and has bought nothing.
     if (endpoint.pathId !== undefined) {
       yield { status: 404, summary: 'an unknown id', reply: ask({}) };
-    }
-    // The account has an agreed plan, and has bought nothing.
-    if (endpoint.refusalCodes.includes('conflict')) {
+    } else if (endpoint.refusalCodes.includes('conflict')) {
       yield { status: 409, summary: 'an agreed plan', reply: ask({}) };
     } else if (endpoint.refusalCodes.includes('not_found')) {
       yield { status: 404, summary: 'nothing was bought', reply: ask({}) };

@@ -7,6 +7,7 @@ import { Fault, toFault } from '#errors/fault';
 import { ALLOWANCE } from '#test/edge/admission/admission-fixture';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf } from '#test/support/settled';
+import { webhooksOf } from '#test/support/webhooks-of';
 
 const REQUEST = {
   id: '',
@@ -24,7 +25,12 @@ const DESCRIPTION = {
   keyExpiresAtMs: undefined,
 } as const;
 
-const FROM = { accountId: 'AdaAdaAdaAda', address: '192.0.2.1', requestId: 'request-1' };
+const FROM = {
+  accountId: 'AdaAdaAdaAda',
+  address: '192.0.2.1',
+  requestId: 'request-1',
+  audited: undefined,
+};
 
 const UNASKED = { ask: () => Promise.reject(new Error('the limiter must not be asked')) };
 
@@ -38,6 +44,7 @@ const ask = (handler: LocalHandler, description?: typeof DESCRIPTION) =>
       clock: new ManualClock(),
       audit: new AccountAudit(UNASKED),
       billing: new AccountBilling(UNASKED),
+      webhooks: webhooksOf(UNASKED),
     },
   );
 

@@ -20,15 +20,18 @@ import { refusals } from '#edge/serve/refusals';
 import { edgeMetrics, Reply, streamMetrics } from '#edge/serve/reply';
 import { EventLoopQueue, endpointRoute, gate } from '#edge/serve/request-checks';
 import { type ServePorts, serve } from '#edge/serve/serve';
+import { AccountWebhooks } from '#edge/serve/webhooks';
 import type { EngineClient } from '#grpc/engine-messages';
 import type { LimiterClient } from '#grpc/limiter-messages';
 import type { Clock } from '#stdlib/clock';
 import type { Reloadable } from '#stdlib/files';
 import type { Randomness } from '#stdlib/randomness';
 import type { Running } from '#stdlib/run';
+import { SecretSeal } from '#stdlib/secret-seal';
 import type { Logger } from '#telemetry/logger';
 import type { Metrics } from '#telemetry/metrics';
 import { type Tracer, traceFields } from '#telemetry/tracer';
+import { SECRET_SEAL_LABEL } from '#webhooks/signature';
 
 /** Dependencies for the REST application. */
 export type EdgePorts = {
@@ -57,6 +60,8 @@ export type AppConfig = {
    * Maximum time that a closing edge serves calls while load balancers move away, in milliseconds.
    */
   readonly drainMs: number;
+  /** Whether webhooks may go to internal networks of the operator. Absent: false. */
+  readonly areWebhooksInternal?: boolean;
 };
 
 /**
@@ -79,7 +84,14 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
     fleet: new FleetCalls({ engine, callIds, clock, counted: metrics.fleetCounted }),
     streams: streamsOf(ports),
     notifications: new Notifications(billing, clock, limits.warnings.barredNotifications),
-    account: { clock, audit: new AccountAudit(ports.limiter), billing },
+    account: {
+      ...{ clock, billing, audit: new AccountAudit(ports.limiter) },
+      webhooks: new AccountWebhooks({
+        ...{ engine: ports.engine, callIds, clock, randomness: ports.randomness },
+        seal: new SecretSeal(config.clusterSecrets, SECRET_SEAL_LABEL),
+        isInternalAllowed: config.areWebhooksInternal === true,
+      }),
+    },
   };
   const broken = brokenHttp(clock, pipelines);
   const app = Fastify({
@@ -141,10 +153,10 @@ function refuseUnserved(app: FastifyInstance, served: ServePorts, logger: Logger
 }
 
 /** An edge's event streams, with their metrics. */
-function streamsOf({ clock, randomness, accountNews, metrics }: EdgePorts): EventStreams {
+function streamsOf({ clock, accountNews, metrics }: EdgePorts): EventStreams {
   const reported = streamMetrics(metrics);
   const onEnd = reported.ended;
-  const streams = new EventStreams({ clock, randomness, accountNews, onEnd });
+  const streams = new EventStreams({ clock, random: Math.random, accountNews, onEnd });
   metrics.beforeScrape(() => reported.open(streams.open));
   return streams;
 }

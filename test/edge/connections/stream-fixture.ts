@@ -3,7 +3,6 @@ import * as assert from 'uvu/assert';
 import type { StreamCursor, StreamEnd } from '#edge/events/event-stream';
 import { EventStreams } from '#edge/events/open-streams';
 import { type EngineAnswer, type EventCursor, plainAnswer } from '#grpc/engine-messages';
-import { systemRandomness } from '#stdlib/randomness';
 import { eventsIn } from '#test/support/calls/event-reader';
 import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
@@ -81,7 +80,7 @@ export function streamsUnderTest(
   };
   const streams = new EventStreams({
     clock,
-    randomness: systemRandomness,
+    random: Math.random,
     accountNews: isHeard ? accountNews : undefined,
     onEnd: (why) => ended.push(why),
     renewal,

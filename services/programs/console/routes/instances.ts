@@ -22,6 +22,9 @@ import {
 } from '#edge/serve/reply';
 import { EventLoopQueue, endpointRoute } from '#edge/serve/request-checks';
 import { type ServePorts, serve } from '#edge/serve/serve';
+import { AccountWebhooks } from '#edge/serve/webhooks';
+import { SecretSeal } from '#stdlib/secret-seal';
+import { SECRET_SEAL_LABEL } from '#webhooks/signature';
 
 /** Tags of the documented endpoints that members can use too. */
 const TAGS: ReadonlySet<Endpoint['tag']> = new Set(['Instances', 'Engine', 'Test', 'Personas']);
@@ -135,10 +138,17 @@ function servePortsOf(
     engine: new EngineCalls(engine, clock, randomness, clusterSecrets),
     callIds: new CallIds(clusterSecrets),
     streams: new EventStreams({
-      ...{ clock, randomness, accountNews, onEnd, renewal },
+      ...{ clock, random: Math.random, accountNews, onEnd, renewal },
       streamsMax: STREAMS_MAX,
     }),
-    account: { clock, audit: new AccountAudit(limiter), billing: new AccountBilling(limiter) },
+    account: {
+      ...{ clock, audit: new AccountAudit(limiter), billing: new AccountBilling(limiter) },
+      webhooks: new AccountWebhooks({
+        ...{ engine, clock, randomness, callIds: new CallIds(clusterSecrets) },
+        seal: new SecretSeal(clusterSecrets, SECRET_SEAL_LABEL),
+        isInternalAllowed: false,
+      }),
+    },
     inFlight: { calls: 0 },
   };
 }

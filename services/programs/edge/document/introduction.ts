@@ -119,6 +119,7 @@ export const TAGS = [
     description: 'Process observations; read state, contract and drift.',
   },
   { name: 'Events', description: 'What changes in all instances of the account.' },
+  { name: 'Webhooks', description: 'Endpoints to which the service sends events.' },
   { name: 'Test', description: 'A personality test of 35 statements. Stateless; costs no cycle.' },
   { name: 'Personas', description: 'Twelve archetypes, to compare or to start an instance.' },
   { name: 'Account', description: 'The account of your key.' },

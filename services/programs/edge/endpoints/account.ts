@@ -34,6 +34,15 @@ const Account = z
         expires_at: Time.nullable().describe('`null`: never.'),
       })
       .describe('The key of this request.'),
+    webhooks: z
+      .strictObject({
+        active: Count,
+        failing: Count.describe('Endpoints without a success since their last failure.'),
+        paused: Count.describe('Endpoints that get nothing until someone resumes them.'),
+      })
+      .nullable()
+      .optional()
+      .describe('Number of webhook endpoints. `null`: unknown at present. Absent in release 1.0.'),
   })
   .meta({ id: 'Account' });
 
@@ -46,13 +55,15 @@ export const getAccount = endpoint({
   summary: 'Get plan, usage and key',
   description:
     'Limits of the plan of your account, what is left after this request (as in the limit ' +
-    'headers), and the key of this request. Needs no particular scope. Costs one request.',
+    'headers), the key of this request, and the state of your webhook endpoints. Needs no particular scope. Costs one request.',
   scope: 'any',
   response: dataOf(Account),
   examples: [{ summary: 'an account' }],
   handler: {
     kind: 'account',
-    answer: async (_request, caller, { clock }) => ({ data: viewOf(caller, clock.wallMs()) }),
+    answer: async (_request, caller, { clock, webhooks }) => ({
+      data: { ...viewOf(caller, clock.wallMs()), webhooks: await webhooks.counts(caller) },
+    }),
   },
 });
 

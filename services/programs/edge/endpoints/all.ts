@@ -25,6 +25,7 @@ import {
   streamEvents,
 } from '#edge/endpoints/reads';
 import { getPersona, getQuestions, listPersonas, submitTest } from '#edge/endpoints/test';
+import { WEBHOOK_ENDPOINTS } from '#edge/endpoints/webhooks';
 
 /** All endpoints: the 16 endpoints of interface 4 in their order, then the later endpoints. */
 export const ENDPOINTS: readonly Endpoint[] = [
@@ -51,6 +52,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   listEvents,
   getStates,
   forkInstance,
+  ...WEBHOOK_ENDPOINTS,
   getAudit,
   createCheckout,
   openPortal,

@@ -10,9 +10,10 @@ import {
   type ListQuery,
   NoQuery,
 } from '#edge/schemas/instance';
-import type { AccountAudit, AccountBilling } from '#edge/serve/account';
+import type { AccountAudit, AccountBilling, AuditedCall } from '#edge/serve/account';
 import type { ItemsBody } from '#edge/serve/json';
 import type { TimeSlice } from '#edge/serve/time-slice';
+import type { AccountWebhooks } from '#edge/serve/webhooks';
 import type { FaultCode } from '#errors/error-codes';
 import type { FaultReason } from '#errors/error-reasons';
 import { type Fault, invalid } from '#errors/fault';
@@ -82,6 +83,8 @@ export type AccountCaller = {
   readonly description: CallerDescription;
   readonly address: string;
   readonly requestId: string | undefined;
+  /** Audit lines of the call; undefined if the endpoint is not audited. */
+  readonly audited: AuditedCall | undefined;
 };
 
 /** Dependencies for account endpoint handlers. */
@@ -89,6 +92,7 @@ export type AccountPorts = {
   readonly clock: Clock;
   readonly audit: AccountAudit;
   readonly billing: AccountBilling;
+  readonly webhooks: AccountWebhooks;
 };
 
 /** A valid observation for an engine. */
@@ -169,6 +173,8 @@ type Handler<Body, Query> =
         caller: AccountCaller,
         ports: AccountPorts,
       ) => Promise<object>;
+      /** Path of the created resource, without the prefix; absent if nothing is created. */
+      readonly locationOf?: (answer: object) => string;
     }
   /** Answered by `edge/serve/notifications` from the raw body. There is no caller. */
   | { readonly kind: 'notification' };
@@ -194,7 +200,9 @@ export type Endpoint = {
   readonly path: string;
   /** Describes `:id` in the path; undefined if the path has no id. */
   readonly pathId: PathId | undefined;
-  readonly tag: 'Instances' | 'Engine' | 'Events' | 'Test' | 'Personas' | 'Account' | 'Billing';
+  readonly tag:
+    | ('Instances' | 'Engine' | 'Events' | 'Webhooks')
+    | ('Test' | 'Personas' | 'Account' | 'Billing');
   readonly summary: string;
   /** Contract beyond the summary, in Markdown. */
   readonly description: string;

@@ -13,7 +13,8 @@ const EVENT_STREAM = 'text/event-stream';
 /** Types that callers must ask for, because they are frequent. */
 const ON_REQUEST: ReadonlySet<string> = new Set(['contract_changed']);
 
-const USUAL_TYPES = TRANSITIONS.filter((type) => !ON_REQUEST.has(type));
+/** Types that callers get unless they ask for others. */
+export const USUAL_TYPES = TRANSITIONS.filter((type) => !ON_REQUEST.has(type));
 
 /** Characters of a cursor: base64url. */
 const CURSOR = /^[\w-]{1,1024}$/;
@@ -76,6 +77,7 @@ function lastCursor(headers: IncomingHttpHeaders): string | undefined {
   throw invalid('invalid_header', 'Last-Event-ID', 'Last-Event-ID: must be the id of an event');
 }
 
-function bitsOf(types: readonly TransitionType[]): number {
+/** Types as bits at their positions in `TRANSITIONS`. */
+export function bitsOf(types: readonly TransitionType[]): number {
   return types.reduce((bits, type) => bits | (1 << TRANSITIONS.indexOf(type)), 0);
 }

@@ -9,7 +9,6 @@ import type { Caller } from '#edge/http';
 import type { EdgeAnswer } from '#edge/serve/engine-calls';
 import { faultFor } from '#errors/fault';
 import { type Clock, every } from '#stdlib/clock';
-import type { Randomness } from '#stdlib/randomness';
 
 /**
  * Maximum streams per key or session at an edge: enough to follow twenty instances. Source:
@@ -64,7 +63,8 @@ const SWEEP_MS = 1_000;
 /** `EventStreams` dependencies and settings. */
 type EventStreamsPorts = {
   readonly clock: Clock;
-  readonly randomness: Randomness;
+  /** Uniform in [0, 1), for jitter. */
+  readonly random: () => number;
   /** Called with the cause when a stream has ended. */
   readonly onEnd: (why: StreamEnd) => void;
   /** Announcements of account changes. Undefined if no source announces account changes. */
@@ -160,7 +160,7 @@ export class EventStreams {
         this.#opening.delete(opening);
         const { clock } = this.#ports;
         const next = (after: StreamCursor) =>
-          ask(after, Math.round(WAIT_MS_MAX * (1 - WAIT_JITTER * this.#chance())));
+          ask(after, Math.round(WAIT_MS_MAX * (1 - WAIT_JITTER * this.#ports.random())));
         const stream = new EventStream({ caller, response, clock, ask: next });
         response.once('close', release);
         this.#open.set(stream, this.#endMsOf(stream, keyEndsAtMs));
@@ -217,7 +217,7 @@ export class EventStreams {
     const heardMs = renewal?.streamMsMax ?? STREAM_MS_MAX;
     const longestMs = accountNews?.isHeard ? heardMs : Math.min(heardMs, UNHEARD_STREAM_MS_MAX);
     const keyMs = keyEndsAtMs === undefined ? longestMs : keyEndsAtMs - clock.wallMs();
-    return startedMs + Math.min(keyMs, longestMs * (1 - AGE_JITTER * this.#chance()));
+    return startedMs + Math.min(keyMs, longestMs * (1 - AGE_JITTER * this.#ports.random()));
   }
 
   #changed(accountId: string): void {
@@ -263,14 +263,9 @@ export class EventStreams {
   }
 
   #sendAway(stream: EventStream, why: StreamEnd): void {
-    const anyMs = RETRY_MS_MIN + (RETRY_MS_MAX - RETRY_MS_MIN) * this.#chance();
+    const anyMs = RETRY_MS_MIN + (RETRY_MS_MAX - RETRY_MS_MIN) * this.#ports.random();
     const retryMs = why === 'age' ? (this.#ports.renewal?.retryMs ?? anyMs) : anyMs;
     stream.end(why, Math.round(retryMs));
-  }
-
-  /** Uniform random number in [0, 1). */
-  #chance(): number {
-    return Number.parseInt(this.#ports.randomness.hex(4), 16) / 0x1_0000;
   }
 }
 

@@ -20,7 +20,8 @@ import { TRANSITIONS } from '#identity/transitions';
  * contain a field that is not listed here. Never run on live answers.
  */
 
-const named = <Shape extends z.ZodRawShape>(id: string, shape: Shape) =>
+/** Object schema with a name in the API document. */
+export const named = <Shape extends z.ZodRawShape>(id: string, shape: Shape) =>
   z.strictObject(shape).meta({ id });
 
 const Unit = z.number().min(0).max(1);

@@ -17,7 +17,7 @@ const NAME_MAX = 100;
 export const Unit = z.number().min(0).max(1);
 
 /** Text from `min` UTF-16 units to `max` code points, without lone surrogates. */
-const textOf = (min: number, max: number) =>
+export const textOf = (min: number, max: number) =>
   z
     .string()
     .check((check) => {

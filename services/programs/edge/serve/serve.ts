@@ -31,7 +31,7 @@ import type { CallIds, EdgeAnswer, EngineCalls } from '#edge/serve/engine-calls'
 import type { Reply } from '#edge/serve/reply';
 import { planRequest, type RequestPlan } from '#edge/serve/request-plan';
 import { type Fault, faultFor, toFault } from '#errors/fault';
-import { bodyText, type EngineAnswer, plainAnswer } from '#grpc/engine-messages';
+import { bodyText, plainAnswer } from '#grpc/engine-messages';
 import type { Allowance, CallName } from '#grpc/limiter-messages';
 import type { Clock } from '#stdlib/clock';
 import { traced } from '#telemetry/tracer';
@@ -254,7 +254,7 @@ function perform(
   }
   const { caller, address } = call;
   const { requestId } = exchangeOf(request) ?? {};
-  const from = { accountId: caller.accountId, address, requestId };
+  const from = { accountId: caller.accountId, address, requestId, audited };
   return localAnswer(plan.handler, plan.request, from, admitted, ports.account);
 }
 
@@ -331,7 +331,7 @@ function strictRefusal(request: FastifyRequest, retryAfterS: number): Fault | un
 }
 
 /** A call's account, address and request id. */
-type CallOrigin = Pick<AccountCaller, 'accountId' | 'address' | 'requestId'>;
+type CallOrigin = Pick<AccountCaller, 'accountId' | 'address' | 'requestId' | 'audited'>;
 
 /** The answer from an endpoint without an engine call. Throws the handler's refusals. */
 export async function localAnswer(
@@ -340,13 +340,16 @@ export async function localAnswer(
   from: CallOrigin,
   admitted: Admitted,
   ports: AccountPorts,
-): Promise<EngineAnswer> {
+): Promise<EdgeAnswer> {
   switch (handler.kind) {
     case 'stateless':
       return plainAnswer(JSON.stringify(await handler.answer(request)));
     case 'account': {
       const caller = accountCaller(from, admitted);
-      return plainAnswer(JSON.stringify(await handler.answer(request, caller, ports)));
+      const answered = await handler.answer(request, caller, ports);
+      const location = handler.locationOf?.(answered);
+      const plain = plainAnswer(JSON.stringify(answered));
+      return location === undefined ? plain : { ...plain, location };
     }
   }
 }
