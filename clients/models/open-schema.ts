@@ -162,7 +162,9 @@ export class ModelBook {
 }
 
 /** Enumerations that appear in requests and in answers. */
-const WRITTEN_BY_CALLERS: ReadonlySet<string> = new Set(['ModeTarget', 'QuestionId', 'ResetMode']);
+const WRITTEN_BY_CALLERS: ReadonlySet<string> = new Set([
+  ...['EventType', 'ModeTarget', 'QuestionId', 'ResetMode'],
+]);
 
 function localName(reference: string): string {
   return reference.replace('#/components/schemas/', '#/$defs/');

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 WORDS = {
     "BatchObservation": "An observation of a batch, with an optional idempotency key.",
+    "ChangeWebhook": "The body of a change of a webhook endpoint.",
+    "CreateWebhook": "The body of a create of a webhook endpoint.",
+    "DeletedWebhook": "The answer to a delete of a webhook endpoint.",
+    "FailedChange": "A change that was given up.",
     "Fleet": "Observations of many instances.",
     "FleetObservation": "An observation of a fleet call, with the id of its instance.",
     "FleetResult": "Result of one observation in a fleet call.",
@@ -59,6 +63,8 @@ WORDS = {
     "Question": "A statement of the personality test.",
     "Questionnaire": "The personality test.",
     "RecoveryProfile": "Recovery of the agent from stress.",
+    "Redeliver": "The body of a redelivery.",
+    "Redelivered": "The answer to a redelivery.",
     "RenameInstance": "The body of an update.",
     "ResetDone": "The answer to a reset.",
     "ResetInstance": "The body of a reset.",
@@ -73,6 +79,11 @@ WORDS = {
     "TestResult": "The result of the personality test.",
     "UpdatedInstance": "An updated instance, as the update returns it.",
     "Usage": "Usage of the minute and of the month.",
+    "Webhook": "A webhook endpoint: an address that gets the events of the account.",
+    "WebhookAttempt": "An attempt to deliver a message to a webhook endpoint.",
+    "WebhookCounts": "Number of webhook endpoints by state.",
+    "WebhookDeliveries": "Last attempts of a webhook endpoint, and its failed changes.",
+    "WebhookWithSecret": "A webhook endpoint with its new secret.",
     "WholePagination": "The length of a list that is always complete.",
 }
 """One sentence per model without a description."""

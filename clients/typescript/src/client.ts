@@ -14,6 +14,7 @@ import { InstanceHandle } from './resources/instance-handle.ts';
 import { Instances } from './resources/instances.ts';
 import { Personas } from './resources/personas.ts';
 import { Tests } from './resources/tests.ts';
+import { Webhooks } from './resources/webhooks.ts';
 import type { NotModified, Result } from './result.ts';
 
 /**
@@ -34,6 +35,8 @@ export class IdentityEngine {
   readonly audit: Audit;
   /** The events of all instances of the account. */
   readonly events: Events;
+  /** Webhook endpoints: where the service sends events. */
+  readonly webhooks: Webhooks;
   /** Payment provider pages. */
   readonly billing: Billing;
   readonly #caller: Caller;
@@ -47,6 +50,7 @@ export class IdentityEngine {
     this.account = new AccountResource(this.#caller);
     this.audit = new Audit(this.#caller);
     this.events = new Events(this.#caller);
+    this.webhooks = new Webhooks(this.#caller);
     this.billing = new Billing(this.#caller);
   }
 

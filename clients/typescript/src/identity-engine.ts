@@ -120,6 +120,7 @@ export type { BatchOptions, InstanceHandle, PastQuery } from './resources/instan
 export type { Instances } from './resources/instances.ts';
 export type { Personas } from './resources/personas.ts';
 export type { SubmitOptions, Tests } from './resources/tests.ts';
+export type { Webhooks } from './resources/webhooks.ts';
 export type { AnswerFacts, NotModified, ProcessResult, Result } from './result.ts';
 export { uuid7 } from './uuid7.ts';
 export { VERSION } from './version.ts';

@@ -20,7 +20,7 @@ export type KeyScope =
   | 'audit billing'
   | (string & {});
 /** A later release may return other values. */
-export type EventType =
+export type OpenEventType =
   | 'created'
   | 'renamed'
   | 'reset'
@@ -150,6 +150,15 @@ export type Composite =
 /** A later release may return other values. */
 export type ItemStatus = 'applied' | 'replayed' | 'throttled' | (string & {});
 export type BatchResult = BatchProcessed | BatchStates;
+export type EventType =
+  | 'created'
+  | 'renamed'
+  | 'reset'
+  | 'deleted'
+  | 'rolled_back'
+  | 'drift_changed'
+  | 'stress_changed'
+  | 'contract_changed';
 /** A later release may return other values. */
 export type OpenModeTarget =
   | 'PERCEPTION'
@@ -218,6 +227,8 @@ export type ErrorReason =
   | 'missing_scope'
   | 'account_suspended'
   | 'instance_limit'
+  | 'webhook_limit'
+  | 'endpoint_refused'
   | 'audit_full'
   | 'too_many_streams'
   | 'version_mismatch'
@@ -326,11 +337,15 @@ export type QuestionId =
   | 'q34'
   | 'q35';
 export type ResetMode = 'initial' | 'default';
+/** A later release may return other values. */
+export type WebhookPause = 'requested' | 'failing' | 'removed' | (string & {});
 
 export interface Account {
   plan: Plan;
   usage: Usage;
   key: KeyDescription;
+  /** Number of webhook endpoints. `null`: unknown at present. Absent in release 1.0. */
+  webhooks?: WebhookCounts | null;
   [k: string]: unknown;
 }
 export interface Plan {
@@ -375,10 +390,19 @@ export interface KeyDescription {
   expires_at: string | null;
   [k: string]: unknown;
 }
+export interface WebhookCounts {
+  /** At least 0. */
+  active: number;
+  /** Endpoints without a success since their last failure. At least 0. */
+  failing: number;
+  /** Endpoints that get nothing until someone resumes them. At least 0. */
+  paused: number;
+  [k: string]: unknown;
+}
 export interface AccountEvent {
   /** Unique and permanent. A repeated event has the same id. */
   id: string;
-  type: EventType;
+  type: OpenEventType;
   /** Pattern `^inst_[0-9a-f]{16}$`. */
   instance_id: string;
   /** RFC 3339. */
@@ -640,6 +664,18 @@ export interface BillingPage {
   url: string;
   [k: string]: unknown;
 }
+export interface ChangeWebhook {
+  /** 1 to 2048 characters. */
+  url?: string;
+  /** 0 to 200 characters. */
+  description?: string;
+  /** 1 to 8 items. */
+  event_types?: EventType[];
+  /** Maximum number of changes in one message. 1 to 100. */
+  max_batch?: number;
+  /** `false` resumes an endpoint that was paused. */
+  is_paused?: boolean;
+}
 export interface Checkout {
   /** `indie` or `pro`. At most 64 characters. */
   plan: string;
@@ -686,6 +722,16 @@ export interface InitialModeStrengths {
   identity?: number;
   /** 0 to 1. */
   stress_response?: number;
+}
+export interface CreateWebhook {
+  /** 1 to 2048 characters. */
+  url: string;
+  /** 0 to 200 characters; default "". */
+  description?: string;
+  /** Default: all types except `contract_changed`. 1 to 8 items. */
+  event_types?: EventType[];
+  /** Maximum number of changes in one message. 1 to 100; default 1. */
+  max_batch?: number;
 }
 export interface CreatedInstance {
   /** Pattern `^inst_[0-9a-f]{16}$`. */
@@ -774,6 +820,13 @@ export interface DeletedInstance {
   deleted: boolean;
   [k: string]: unknown;
 }
+export interface DeletedWebhook {
+  /** Pattern `^whk_[0-9a-f]{16}$`. */
+  id: string;
+  /** Always true. */
+  deleted: boolean;
+  [k: string]: unknown;
+}
 export interface DriftQuery {
   /** Maximum number of entries on the page. 1 to 1000; default 1000. */
   limit?: number;
@@ -816,6 +869,15 @@ export interface EventsPagination {
 export interface EventsQuery {
   /** Id of the last event received; 0 for all events. At least 0. */
   after?: number;
+}
+export interface FailedChange {
+  /** Position in the log of the account, for a redelivery. At least 0. */
+  position: number;
+  instance_id: string;
+  /** RFC 3339. */
+  failed_at: string;
+  failure: string;
+  [k: string]: unknown;
 }
 export interface Fleet {
   /** 1 to 1000 items. */
@@ -1129,6 +1191,19 @@ export interface Questionnaire {
   questions: Question[];
   [k: string]: unknown;
 }
+export interface Redeliver {
+  /**
+   * 1 to 200 items.
+   *
+   * Items: At least 0.
+   */
+  positions: number[];
+}
+export interface Redelivered {
+  /** At least 0. */
+  changes: number;
+  [k: string]: unknown;
+}
 export interface RenameInstance {
   /** 1 to 100 characters. */
   name?: string;
@@ -1222,6 +1297,72 @@ export interface UpdatedInstance {
   description: string;
   /** RFC 3339. */
   updated_at: string;
+  [k: string]: unknown;
+}
+export interface Webhook {
+  /** Pattern `^whk_[0-9a-f]{16}$`. */
+  id: string;
+  url: string;
+  description: string;
+  event_types: OpenEventType[];
+  /** At least 0. */
+  max_batch: number;
+  /** Why nothing is sent: a request, three days of failures, or status 410. */
+  paused: WebhookPause | null;
+  /** First failure since the last success. */
+  failing_since: string | null;
+  /** Changes in the log of the account that were not looked at yet. At least 0. */
+  changes_behind: number;
+  /** Changes that were given up, at most 200. At least 0. */
+  changes_failed: number;
+  /** End of the overlap after a rotation. */
+  old_secret_until: string | null;
+  /** RFC 3339. */
+  created_at: string;
+  [k: string]: unknown;
+}
+export interface WebhookAttempt {
+  /** Header `webhook-id`, the same in every attempt. */
+  message_id: string;
+  /** RFC 3339. */
+  attempted_at: string;
+  /** At least 0. */
+  duration_ms: number;
+  /** At least 0. */
+  events: number;
+  /** `null`: delivered. Otherwise such as `status 500`. */
+  failure: string | null;
+  [k: string]: unknown;
+}
+export interface WebhookDeliveries {
+  /** At most 100 attempts of this node, newest first. */
+  attempts: WebhookAttempt[];
+  /** Changes that were given up, newest first. */
+  failed: FailedChange[];
+  [k: string]: unknown;
+}
+export interface WebhookWithSecret {
+  /** Pattern `^whk_[0-9a-f]{16}$`. */
+  id: string;
+  url: string;
+  description: string;
+  event_types: OpenEventType[];
+  /** At least 0. */
+  max_batch: number;
+  /** Why nothing is sent: a request, three days of failures, or status 410. */
+  paused: WebhookPause | null;
+  /** First failure since the last success. */
+  failing_since: string | null;
+  /** Changes in the log of the account that were not looked at yet. At least 0. */
+  changes_behind: number;
+  /** Changes that were given up, at most 200. At least 0. */
+  changes_failed: number;
+  /** End of the overlap after a rotation. */
+  old_secret_until: string | null;
+  /** RFC 3339. */
+  created_at: string;
+  /** Verifies messages. Shown only in this answer. Pattern `^whsec_[A-Za-z0-9+/]{43}=$`. */
+  secret: string;
   [k: string]: unknown;
 }
 export interface WholePagination {

@@ -12,6 +12,7 @@ import { retryCases } from '#test/clients/cases/retries';
 import { Tape } from '#test/clients/cases/tape';
 import { toleranceCases } from '#test/clients/cases/tolerance';
 import { unkeyedCases } from '#test/clients/cases/unkeyed';
+import { webhookCases } from '#test/clients/cases/webhooks';
 import type { WireCase } from '#test/clients/cases/wire-case';
 
 /** Function that records a group of cases in a separate account. */
@@ -39,6 +40,7 @@ const GROUPS: Readonly<Record<string, Group>> = {
   tolerance: toleranceCases,
   events: eventCases,
   'account-events': accountEventCases,
+  webhooks: webhookCases,
   'every-call': everyCallCases,
   account: async (tape, accounts) => accountCases(tape, await accounts.buyer()),
 };

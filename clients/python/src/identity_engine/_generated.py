@@ -236,6 +236,25 @@ class DeletedInstance(Model):
     """
 
 
+class DeletedWebhook(Model):
+    """
+    The answer to a delete of a webhook endpoint.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: str
+    """
+    Pattern ^whk_[0-9a-f]{16}$.
+    """
+
+    deleted: bool
+    """
+    Always true.
+    """
+
+
 DriftEventLevel = TypeAliasType("DriftEventLevel", Literal["D1", "D2", "D3"] | str)
 """
 A later release may return other values.
@@ -321,6 +340,8 @@ ErrorReason = TypeAliasType(
         "missing_scope",
         "account_suspended",
         "instance_limit",
+        "webhook_limit",
+        "endpoint_refused",
         "audit_full",
         "too_many_streams",
         "version_mismatch",
@@ -362,12 +383,8 @@ EventType = TypeAliasType(
         "drift_changed",
         "stress_changed",
         "contract_changed",
-    ]
-    | str,
+    ],
 )
-"""
-A later release may return other values.
-"""
 
 
 class EventsPagination(Model):
@@ -397,6 +414,28 @@ Expressiveness = TypeAliasType("Expressiveness", Literal["minimal", "low", "medi
 """
 A later release may return other values.
 """
+
+
+class FailedChange(Model):
+    """
+    A change that was given up.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    position: int
+    """
+    Position in the log of the account, for a redelivery. At least 0.
+    """
+
+    instance_id: str
+    failed_at: AwareDatetime
+    """
+    RFC 3339.
+    """
+
+    failure: str
 
 
 class FleetRefusal(Model):
@@ -908,6 +947,25 @@ class Observation(Model):
     """
 
 
+OpenEventType = TypeAliasType(
+    "OpenEventType",
+    Literal[
+        "created",
+        "renamed",
+        "reset",
+        "deleted",
+        "rolled_back",
+        "drift_changed",
+        "stress_changed",
+        "contract_changed",
+    ]
+    | str,
+)
+"""
+A later release may return other values.
+"""
+
+
 OpenModeTarget = TypeAliasType(
     "OpenModeTarget",
     Literal[
@@ -1166,6 +1224,34 @@ class RecoveryProfile(Model):
     cooldown_required: bool
 
 
+class Redeliver(Model):
+    """
+    The body of a redelivery.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    positions: list[int]
+    """
+    1 to 200 items.
+    """
+
+
+class Redelivered(Model):
+    """
+    The answer to a redelivery.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    changes: int
+    """
+    At least 0.
+    """
+
+
 class RenameInstance(Model):
     """
     The body of an update.
@@ -1330,6 +1416,146 @@ class Usage(Model):
     month: MonthUsage
 
 
+class WebhookAttempt(Model):
+    """
+    An attempt to deliver a message to a webhook endpoint.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    message_id: str
+    """
+    Header `webhook-id`, the same in every attempt.
+    """
+
+    attempted_at: AwareDatetime
+    """
+    RFC 3339.
+    """
+
+    duration_ms: int
+    """
+    At least 0.
+    """
+
+    events: int
+    """
+    At least 0.
+    """
+
+    failure: str | None
+    """
+    `null`: delivered. Otherwise such as `status 500`.
+    """
+
+
+class WebhookCounts(Model):
+    """
+    Number of webhook endpoints by state.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    active: int
+    """
+    At least 0.
+    """
+
+    failing: int
+    """
+    Endpoints without a success since their last failure. At least 0.
+    """
+
+    paused: int
+    """
+    Endpoints that get nothing until someone resumes them. At least 0.
+    """
+
+
+class WebhookDeliveries(Model):
+    """
+    Last attempts of a webhook endpoint, and its failed changes.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    attempts: list[WebhookAttempt]
+    """
+    At most 100 attempts of this node, newest first.
+    """
+
+    failed: list[FailedChange]
+    """
+    Changes that were given up, newest first.
+    """
+
+
+WebhookPause = TypeAliasType("WebhookPause", Literal["requested", "failing", "removed"] | str)
+"""
+A later release may return other values.
+"""
+
+
+class WebhookWithSecret(Model):
+    """
+    A webhook endpoint with its new secret.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: str
+    """
+    Pattern ^whk_[0-9a-f]{16}$.
+    """
+
+    url: str
+    description: str
+    event_types: list[OpenEventType]
+    max_batch: int
+    """
+    At least 0.
+    """
+
+    paused: WebhookPause | None
+    """
+    Why nothing is sent: a request, three days of failures, or status 410.
+    """
+
+    failing_since: AwareDatetime | None
+    """
+    First failure since the last success.
+    """
+
+    changes_behind: int
+    """
+    Changes in the log of the account that were not looked at yet. At least 0.
+    """
+
+    changes_failed: int
+    """
+    Changes that were given up, at most 200. At least 0.
+    """
+
+    old_secret_until: AwareDatetime | None
+    """
+    End of the overlap after a rotation.
+    """
+
+    created_at: AwareDatetime
+    """
+    RFC 3339.
+    """
+
+    secret: str
+    """
+    Verifies messages. Shown only in this answer. Pattern ^whsec_[A-Za-z0-9+/]{43}=$.
+    """
+
+
 class WholePagination(Model):
     """
     The length of a list that is always complete.
@@ -1357,7 +1583,7 @@ class AccountEvent(Model):
     Unique and permanent. A repeated event has the same id.
     """
 
-    type: EventType
+    type: OpenEventType
     instance_id: str
     """
     Pattern ^inst_[0-9a-f]{16}$.
@@ -1483,6 +1709,69 @@ class BatchObservation(Model):
     idempotency_key: str | None = None
     """
     Like the header `Idempotency-Key` of a single call. An observation with a known key is reported as `replayed` and not applied again. 1 to 255 characters; pattern ^[!-~](?:[ -~]*[!-~])?$.
+    """
+
+
+class ChangeWebhook(Model):
+    """
+    The body of a change of a webhook endpoint.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    url: str | None = None
+    """
+    1 to 2048 characters.
+    """
+
+    description: str | None = None
+    """
+    0 to 200 characters.
+    """
+
+    event_types: list[EventType] | None = None
+    """
+    1 to 8 items.
+    """
+
+    max_batch: int | None = None
+    """
+    Maximum number of changes in one message. 1 to 100.
+    """
+
+    is_paused: bool | None = None
+    """
+    `false` resumes an endpoint that was paused.
+    """
+
+
+class CreateWebhook(Model):
+    """
+    The body of a create of a webhook endpoint.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    url: str
+    """
+    1 to 2048 characters.
+    """
+
+    description: str | None = None
+    """
+    0 to 200 characters; default "".
+    """
+
+    event_types: list[EventType] | None = None
+    """
+    Default: all types except `contract_changed`. 1 to 8 items.
+    """
+
+    max_batch: int | None = None
+    """
+    Maximum number of changes in one message. 1 to 100; default 1.
     """
 
 
@@ -1948,6 +2237,58 @@ class TestResult(Model):
     quality: AnswerQuality
 
 
+class Webhook(Model):
+    """
+    A webhook endpoint: an address that gets the events of the account.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: str
+    """
+    Pattern ^whk_[0-9a-f]{16}$.
+    """
+
+    url: str
+    description: str
+    event_types: list[OpenEventType]
+    max_batch: int
+    """
+    At least 0.
+    """
+
+    paused: WebhookPause | None
+    """
+    Why nothing is sent: a request, three days of failures, or status 410.
+    """
+
+    failing_since: AwareDatetime | None
+    """
+    First failure since the last success.
+    """
+
+    changes_behind: int
+    """
+    Changes in the log of the account that were not looked at yet. At least 0.
+    """
+
+    changes_failed: int
+    """
+    Changes that were given up, at most 200. At least 0.
+    """
+
+    old_secret_until: AwareDatetime | None
+    """
+    End of the overlap after a rotation.
+    """
+
+    created_at: AwareDatetime
+    """
+    RFC 3339.
+    """
+
+
 class Account(Model):
     """
     The account of a key, with its usage including the present request.
@@ -1959,6 +2300,10 @@ class Account(Model):
     plan: Plan
     usage: Usage
     key: KeyDescription
+    webhooks: WebhookCounts | None = None
+    """
+    Number of webhook endpoints. `null`: unknown at present. Absent in release 1.0.
+    """
 
 
 class Batch(Model):

@@ -41,6 +41,17 @@ const OF_CLIENT: Readonly<Record<string, Make>> = {
   'audit.iterate': (client, query, options) => client.audit.iterate(query, options),
   'events.list': (client, query, options) => client.events.list(query, options),
   'events.follow': (client, given, options) => client.events.follow({ ...given, ...options }),
+  'webhooks.create': (client, fields, options) => client.webhooks.create(fields as never, options),
+  'webhooks.list': (client, _, options) => client.webhooks.list(options),
+  'webhooks.get': (client, { id }, options) => client.webhooks.get(id, options),
+  'webhooks.update': (client, { id, ...fields }, options) =>
+    client.webhooks.update(id, fields, options),
+  'webhooks.delete': (client, { id }, options) => client.webhooks.delete(id, options),
+  'webhooks.rotate': (client, { id }, options) => client.webhooks.rotate(id, options),
+  'webhooks.test': (client, { id }, options) => client.webhooks.test(id, options),
+  'webhooks.deliveries': (client, { id }, options) => client.webhooks.deliveries(id, options),
+  'webhooks.redeliver': (client, { id, positions }, options) =>
+    client.webhooks.redeliver(id, positions, options),
   'billing.checkout': (client, fields, options) =>
     client.billing.checkout(fields as never, options),
   'client.process': (client, { observations, include_state: includeState }, options) =>

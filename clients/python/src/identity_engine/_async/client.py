@@ -22,6 +22,7 @@ from identity_engine._async.instance import AsyncInstanceHandle
 from identity_engine._async.instances import AsyncInstances
 from identity_engine._async.personality_tests import AsyncTests
 from identity_engine._async.personas import AsyncPersonas
+from identity_engine._async.webhooks import AsyncWebhooks
 from identity_engine._core.attempt_event import AttemptEvent
 from identity_engine._core.dictionaries import FleetObservationInput
 from identity_engine._core.envelope import requested_of
@@ -76,6 +77,8 @@ class AsyncIdentityEngine:
     """The audit trail."""
     events: AsyncAccountEvents
     """The events of all instances of the account."""
+    webhooks: AsyncWebhooks
+    """Webhook endpoints: where the service sends events."""
     billing: AsyncBilling
     """Payment provider pages."""
 
@@ -114,6 +117,7 @@ class AsyncIdentityEngine:
         self.account = AsyncOwnAccount(caller)
         self.audit = AsyncAudit(caller)
         self.events = AsyncAccountEvents(caller)
+        self.webhooks = AsyncWebhooks(caller)
         self.billing = AsyncBilling(caller)
 
     @property

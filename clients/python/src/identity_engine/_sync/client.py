@@ -33,6 +33,7 @@ from identity_engine._sync.instance import InstanceHandle
 from identity_engine._sync.instances import Instances
 from identity_engine._sync.personality_tests import Tests
 from identity_engine._sync.personas import Personas
+from identity_engine._sync.webhooks import Webhooks
 from identity_engine.results import NotModified, Requested, Result
 
 
@@ -76,6 +77,8 @@ class IdentityEngine:
     """The audit trail."""
     events: AccountEvents
     """The events of all instances of the account."""
+    webhooks: Webhooks
+    """Webhook endpoints: where the service sends events."""
     billing: Billing
     """Payment provider pages."""
 
@@ -114,6 +117,7 @@ class IdentityEngine:
         self.account = OwnAccount(caller)
         self.audit = Audit(caller)
         self.events = AccountEvents(caller)
+        self.webhooks = Webhooks(caller)
         self.billing = Billing(caller)
 
     @property
