@@ -92,6 +92,7 @@ alone('reads the file, and starts an engine for commands that need an engine', a
   const [{ incarnation }] = JSON.parse(await text('nodes', '--json'));
   assert.match(await text('journal', incarnation), `created "Ada" for ${ACCOUNT}`);
   assert.match(await text('usage', 'instances', ACCOUNT), new RegExp(`${id} +"Ada" +1`));
+  assert.match(await text('webhooks', 'list', ACCOUNT), /^ENDPOINT +URL +STATE/);
   assert.match(await text('verify', id), /gives the head, bit for bit/);
   assert.match(await text('instance', id), /observations +1/);
 });

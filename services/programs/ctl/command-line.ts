@@ -35,6 +35,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   audit: 'Audit trail of an account',
   users: 'People who sign in to the console',
   feed: 'Feed of an account',
+  webhooks: 'Webhook endpoints of an account',
   retention: 'How long history is kept',
 };
 
@@ -219,7 +220,9 @@ function namedAsTyped(values: Record<string, unknown>): Values & GeneralValues {
 /** Command line in the help: all command words and arguments. */
 function termOf(shown: CliCommand): string {
   const words = pathOf(shown).replace(/^ctl /, '');
-  const args = shown.registeredArguments.map((argument) => `<${argument.name()}>`);
+  const args = shown.registeredArguments.map(
+    (argument) => `<${argument.name()}${argument.variadic ? '...' : ''}>`,
+  );
   return [words, ...args].join(' ');
 }
 

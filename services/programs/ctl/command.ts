@@ -55,7 +55,7 @@ type ValueSpec = {
   readonly faultOf?: (text: string) => string | undefined;
 };
 
-/** A command argument. */
+/** A command argument. A last argument whose name ends with `...` takes several values. */
 export type ArgSpec = ValueSpec & { readonly name: string };
 
 /** A command option. */

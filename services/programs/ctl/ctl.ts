@@ -2,6 +2,7 @@ import { ACCOUNT_COMMANDS, USAGE_INSTANCES } from '#ctl/accounts/accounts';
 import { AUDIT_COMMANDS } from '#ctl/accounts/audit';
 import { DELETE_ACCOUNT } from '#ctl/accounts/delete';
 import { LIST_USERS, REMOVE_USER, SETUP_LINK } from '#ctl/accounts/users';
+import { WEBHOOK_COMMANDS } from '#ctl/accounts/webhooks';
 import { adminClient } from '#ctl/admin-client';
 import { BACKUP, RESTORE, VACUUM } from '#ctl/backup';
 import { CAPACITY } from '#ctl/capacity/command';
@@ -81,6 +82,7 @@ export const COMMANDS: readonly Command[] = [
     LIST_USERS,
     REMOVE_USER,
   ],
+  ...WEBHOOK_COMMANDS,
   ...[BACKUP, RESTORE, VACUUM],
   COPY,
   CAPACITY,

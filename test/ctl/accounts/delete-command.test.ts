@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert';
 import type { Account } from '#accounts/account';
 import type { ClusterPorts } from '#ctl/command';
 import { Fault } from '#errors/fault';
+import { unnamedCall } from '#grpc/engine-messages';
 import { type Clock, systemClock } from '#stdlib/clock';
 import type { AuditStore } from '#storage/ports/audit';
 import { FEED_CHUNK_ROWS } from '#storage/ports/feeds';
@@ -118,7 +119,10 @@ deletion('revokes the keys before it deletes the first instance', async () => {
   await using cluster = await withAccount();
   const openActing = async () => {
     const acting = await cluster.ports.openActing();
-    const ask = () => Promise.reject(new Fault('service_unavailable', 'stopped here'));
+    const ask: typeof acting.engine.ask = (call) => {
+      if (call.command.kind === 'webhook') return acting.engine.ask(call);
+      throw new Fault('service_unavailable', 'stopped here');
+    };
     return { ...acting, engine: { ask } };
   };
   const { code, err } = await deleting(cluster, { openActing });
@@ -130,13 +134,39 @@ deletion('revokes the keys before it deletes the first instance', async () => {
   assert.is((await cluster.stores.listings.load(ACCOUNT_ID)).length, 70);
 });
 
+deletion('removes the webhook endpoints before the first instance', async () => {
+  await using cluster = await withAccount();
+  const settings = { url: 'https://hooks.example/', types: 1, rowsMax: 1, sealedSecret: 's' };
+  const kinds: string[] = [];
+  const openActing = async () => {
+    const acting = await cluster.ports.openActing();
+    const id = { endpointId: 'whk_1', positions: [] };
+    const create = { kind: 'webhook', action: 'create', ...id, settings } as const;
+    const deadlineAtMs = Date.now() + 10_000;
+    const call = { accountId: ACCOUNT_ID, instanceId: '', deadlineAtMs, command: create };
+    await acting.engine.ask(unnamedCall(call));
+    const ask: typeof acting.engine.ask = (asked) => {
+      const { command } = asked;
+      kinds.push(command.kind === 'webhook' ? command.action : command.kind);
+      return acting.engine.ask(asked);
+    };
+    return { ...acting, engine: { ask } };
+  };
+  assert.is((await deleting(cluster, { openActing })).code, 0);
+  assert.equal(kinds.slice(0, 3), ['list', 'remove', 'remove']);
+  // The endpoints are listed again after the wait for calls in progress.
+  assert.is(kinds.length, 3 + IDS.length);
+  const { feeds } = cluster.stores;
+  assert.equal(await feeds.withEndpoints(feeds.bucketOf(ACCOUNT_ID)), []);
+});
+
 deletion('continues in a second run after an interruption', async () => {
   await using cluster = await withAccount();
   let asked = 0;
   const openActing = async () => {
     const acting = await cluster.ports.openActing();
     const ask: typeof acting.engine.ask = (call) => {
-      asked += 1;
+      if (call.command.kind === 'remove') asked += 1;
       if (asked > 30) throw new Error('killed');
       return acting.engine.ask(call);
     };

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import type { Account, ApiKeyRecord } from '#accounts/account';
 import { composeEngine } from '#engine/engine-node';
+import type { CourierClient } from '#grpc/courier-messages';
 import type { EngineCall, EngineClient, EngineCommand } from '#grpc/engine-messages';
 import { MODEL_1_0, MODEL_1_1 } from '#identity/model';
 import type { Clock } from '#stdlib/clock';
@@ -109,9 +110,10 @@ export function engineOn(
   { stores }: Cluster,
   clock: Clock = new ManualClock(START_MS),
   journal = memoryJournal(),
+  courier?: CourierClient,
 ): EngineClient & AsyncDisposable {
   const onBug = (error: unknown) => assert.unreachable(String(error));
-  const ports = { ...stores, clock, metrics: createMetrics(), onBug, journal };
+  const ports = { ...stores, clock, metrics: createMetrics(), onBug, journal, courier };
   return composeEngine(CONFIG, ports);
 }
 

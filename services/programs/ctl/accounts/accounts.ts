@@ -9,6 +9,7 @@ import {
   type AccountCommand,
   type AdminClient,
   type ClusterCommand,
+  type ClusterPorts,
   NotFoundError,
   UsageError,
   type Values,
@@ -264,9 +265,7 @@ export const USAGE_INSTANCES: ClusterCommand = {
   options: {},
   silentMsMax: TIMEOUT_MS + SILENT_MS_MAX,
   async run(ports, [account = '']) {
-    if (!isAccountId(account) || (await ports.accounts.find(account)) === undefined) {
-      throw new NotFoundError(`there is no account "${account}"`);
-    }
+    await assertAccount(ports, account);
     await using acting = await ports.openActing();
     const { clock } = ports;
     const sinceMs = monthBeginOf(monthEndOf(clock.wallMs()));
@@ -281,6 +280,15 @@ export const USAGE_INSTANCES: ClusterCommand = {
     return { data, text: textOf(month, used) };
   },
 };
+
+/** Rejects with a `NotFoundError` if there is no such account. */
+export async function assertAccount(
+  { accounts }: Pick<ClusterPorts, 'accounts'>,
+  account: string,
+): Promise<void> {
+  if (isAccountId(account) && (await accounts.find(account)) !== undefined) return;
+  throw new NotFoundError(`there is no account "${account}"`);
+}
 
 function textOf(month: string, { instances, ...used }: InstancesUsed): string {
   const { isComplete, instancesListed: listed, instancesTotal: total } = used;

@@ -1,4 +1,5 @@
 import { isAccountId } from '#accounts/api-key';
+import { webhookCalls } from '#ctl/accounts/webhooks';
 import {
   type ActingCluster,
   type ClusterCommand,
@@ -54,7 +55,7 @@ export const DELETE_ACCOUNT: ClusterCommand = {
   words: ['accounts', 'delete'],
   summary: 'delete an account permanently',
   description:
-    'Revokes all keys of an account at once, then permanently deletes its instances, its members and the account. The command takes at least two minutes. After an interruption, run the command again.',
+    'Revokes all keys of an account at once, then permanently deletes its webhook endpoints, its instances, its members and the account. The command takes at least two minutes. After an interruption, run the command again.',
   args: [ACCOUNT],
   options: { yes: YES },
   silentMsMax: SETTLED_MS + SILENT_MS_MAX,
@@ -97,13 +98,31 @@ async function deleted(
   acting.announce(accountId);
   const shutOutMs = clock.monotonicMs();
   report('all keys are revoked');
+  await removeWebhooks(ports, acting, accountId);
   const first = await emptied(ports, acting, accountId, report);
   const leftMs = shutOutMs + SETTLED_MS - clock.monotonicMs();
   if (leftMs > 0) {
     report(`waiting ${Math.ceil(leftMs / 1_000)} s for calls in progress`);
     await sleep(clock, leftMs);
   }
+  // A call in progress may have added an endpoint.
+  await removeWebhooks(ports, acting, accountId);
   return first + (await emptied(ports, acting, accountId, report));
+}
+
+/** Removes the webhook endpoints, so that the deletion of the instances is not sent to them. */
+async function removeWebhooks(
+  ports: ClusterPorts,
+  acting: ActingCluster,
+  accountId: string,
+): Promise<void> {
+  const ask = webhookCalls(ports, acting, accountId);
+  for (const { id } of await ask('list')) {
+    await ask('remove', { endpointId: id }).catch((error: unknown) => {
+      // The router has repeated a removal whose answer was lost.
+      if (toFault(error).code !== 'not_found') throw error;
+    });
+  }
 }
 
 /**

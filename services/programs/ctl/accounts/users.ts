@@ -1,5 +1,4 @@
 import { type Creator, keyEndsAtMs } from '#accounts/account';
-import { isAccountId } from '#accounts/api-key';
 import {
   type EntryLink,
   hasOwner,
@@ -10,6 +9,7 @@ import {
   type User,
 } from '#accounts/people';
 import { invitationIdOf, makeSetUpLink } from '#console/people/entry';
+import { assertAccount } from '#ctl/accounts/accounts';
 import { everyAccount } from '#ctl/bounded-work';
 import {
   type ClusterCommand,
@@ -51,9 +51,7 @@ export const LIST_USERS: ClusterCommand = {
   args: [ACCOUNT],
   options: {},
   async run(ports, [account = '']) {
-    if (!isAccountId(account) || (await ports.accounts.find(account)) === undefined) {
-      throw new NotFoundError(`there is no account "${account}"`);
-    }
+    await assertAccount(ports, account);
     const data = await peopleOf(ports, account);
     const headings = [
       'USER',
@@ -372,10 +370,8 @@ export const SETUP_LINK: ClusterCommand = {
   args: [ACCOUNT],
   options: {},
   async run(ports, [account = '']) {
-    const { accounts, people, clock, consoleOrigin } = ports;
-    if (!isAccountId(account) || (await accounts.find(account)) === undefined) {
-      throw new NotFoundError(`there is no account "${account}"`);
-    }
+    const { people, clock, consoleOrigin } = ports;
+    await assertAccount(ports, account);
     if (consoleOrigin === undefined) {
       throw new CtlError('SERVICE_CONSOLE_ORIGIN is not set: set it to the address of the console');
     }

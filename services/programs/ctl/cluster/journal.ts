@@ -2,7 +2,8 @@ import { CorruptJournal, decodeRecord, linesOf } from '#actor-runtime/record-cod
 import { SERVICES } from '#cluster-status/snapshot';
 import { type ClusterCommand, type ClusterPorts, NotFoundError } from '#ctl/command';
 import { table } from '#ctl/printed-text';
-import { type FeedRecord, feedRecordOf } from '#engine/feed/kind';
+import type { FeedRecord } from '#engine/feed/feed';
+import { feedRecordOf } from '#engine/feed/kind';
 import type { InstanceChange } from '#engine/instance/event';
 import { eventOfRecord } from '#engine/instance/sourcing';
 import { MODE_KEYS } from '#identity/modes';

@@ -299,6 +299,7 @@ const FEED: AccountPart = {
     for await (const chunks of feedChunkPages(from.feeds, accountId, head)) {
       await to.feeds.checkpoint([{ accountId, head, chunks }]);
     }
+    if (head.endpoints.length > 0) await to.feeds.listEndpoints(accountId);
     await to.feeds.checkpoint([{ accountId, head, chunks: [] }]);
   },
 };
