@@ -1,17 +1,21 @@
 /**
- * Lag of the log of an account (`GET /v1/events`) under load: time from a change at the server until
- * a follower has the event. A run without `--quick` replaces the section "Log of transitions" in
+ * Lag of the log of an account under load: time from a change at the server until a follower has the
+ * event. A follower reads pages (`GET /v1/events`) or is a webhook endpoint. A run without `--quick` replaces the section "Log of transitions" in
  * bench/SCALE.md.
  *
  *   node bench/transitions.ts [--quick]
  */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { describeRun } from '#bench/measures/machine';
 import { numberText } from '#bench/measures/statistics';
-import { startOnFile } from '#bench/processes/file-service';
+import { fileVariables, startOnFile } from '#bench/processes/file-service';
 import {
   type AdministeredService,
+  MAIN,
   startStandalone,
   startThreeProcesses,
 } from '#bench/processes/service';
@@ -38,6 +42,12 @@ const PERIOD = 4;
 const TYPES =
   'created,renamed,reset,deleted,rolled_back,drift_changed,stress_changed,contract_changed';
 
+/** Pace of the load for a webhook endpoint. It makes more than the 5,000 events/s of the target. */
+const PACED_PER_S = 4_000;
+
+/** Maximum number of changes in a message to a webhook endpoint. */
+const MAX_BATCH = 100;
+
 const FULL = { instances: 20_000, seconds: 60 };
 const QUICK = { instances: 2_000, seconds: 5 };
 
@@ -48,8 +58,10 @@ function print(line: string): void {
   process.stderr.write(`${s.padStart(4)} s  ${line}\n`);
 }
 
+type Events = readonly { readonly occurred_at: string }[];
+
 type Page = {
-  readonly data: readonly { readonly occurred_at: string }[];
+  readonly data: Events;
   readonly pagination: { readonly next_cursor: string; readonly has_more: boolean };
 };
 
@@ -68,9 +80,7 @@ class Account {
     const ids: string[] = [];
     const worker = async () => {
       while (ids.length < count) {
-        const init = { method: 'POST', headers: this.#headers, body: '{"name":"a"}' };
-        const answer = await fetch(`${this.#url}/instances`, init);
-        ids.push(((await answer.json()) as { data: { id: string } }).data.id);
+        ids.push((await this.ask('/instances', { name: 'a' })).id);
       }
     };
     await Promise.all(Array.from({ length: 64 }, worker));
@@ -91,6 +101,15 @@ class Account {
     if (data.summary.applied !== ids.length) throw new Error(JSON.stringify(data.summary));
   }
 
+  /** Sends a request without a special answer. Throws unless the status is 2xx. */
+  async ask(path: string, body?: object) {
+    const init = { method: body === undefined ? 'GET' : 'POST', headers: this.#headers };
+    const given = body === undefined ? {} : { body: JSON.stringify(body) };
+    const answer = await fetch(`${this.#url}${path}`, { ...init, ...given });
+    if (!answer.ok) throw new Error(await answer.text());
+    return ((await answer.json()) as { data: { id: string; changes_behind: number } }).data;
+  }
+
   async events(query: string): Promise<Page> {
     const url = `${this.#url}/events?types=${TYPES}&limit=1000&${query}`;
     const answer = await fetch(url, { headers: this.#headers });
@@ -99,9 +118,15 @@ class Account {
   }
 }
 
-/** Sends observations until the time is over. Returns their number. */
-async function load(account: Account, ids: readonly string[], seconds: number): Promise<number> {
-  const endMs = performance.now() + seconds * 1_000;
+/** Sends observations until the time is over, at most `perS` in a second. Returns their number. */
+async function load(
+  account: Account,
+  ids: readonly string[],
+  seconds: number,
+  perS: number,
+): Promise<number> {
+  const beginMs = performance.now();
+  const endMs = beginMs + seconds * 1_000;
   let second = Math.floor(Date.now() / 1_000) - 20_000_000;
   let sent = 0;
   for (let step = 0; performance.now() < endMs; step += 1) {
@@ -111,39 +136,84 @@ async function load(account: Account, ids: readonly string[], seconds: number): 
       const part = ids.slice(at, at + OBSERVATIONS);
       await account.observe(part, second, isCalm);
       sent += part.length;
+      await sleep(Math.max(0, beginMs + (1_000 * sent) / perS - performance.now()));
     }
   }
   return sent;
 }
 
-/** Follows the log until `isOver` and no event is left. Returns the lag of each event, in ms. */
-async function follow(account: Account, cursor: string, isOver: () => boolean): Promise<number[]> {
+/** Something that gets events. `end` waits for the last event, and returns the lags in ms. */
+type Follower = { readonly end: () => Promise<number[]> };
+
+/** Reads pages of the log, one after the other. */
+async function followPages(account: Account): Promise<Follower> {
+  let after = (await account.events('start=newest')).pagination.next_cursor;
+  let isOver = false;
   const lags: number[] = [];
-  let after = cursor;
-  for (;;) {
-    const wasOver = isOver();
-    const { data, pagination } = await account.events(`cursor=${after}&wait=1`);
-    const nowMs = Date.now();
-    for (const { occurred_at: at } of data) lags.push(nowMs - Date.parse(at));
-    after = pagination.next_cursor;
-    if (wasOver && data.length === 0 && !pagination.has_more) return lags;
-  }
+  const following = (async () => {
+    for (;;) {
+      const wasOver = isOver;
+      const { data, pagination } = await account.events(`cursor=${after}&wait=1`);
+      note(data, lags);
+      after = pagination.next_cursor;
+      if (wasOver && data.length === 0 && !pagination.has_more) return lags;
+    }
+  })();
+  return {
+    end: () => {
+      isOver = true;
+      return following;
+    },
+  };
 }
 
+/** Gets messages at a webhook endpoint. */
+async function followWebhook(account: Account): Promise<Follower> {
+  const lags: number[] = [];
+  const server = createServer(async (request, response) => {
+    const { data } = JSON.parse(Buffer.concat(await request.toArray()).toString());
+    note(data, lags);
+    response.writeHead(204).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}/`;
+  const settings = { url, event_types: TYPES.split(','), max_batch: MAX_BATCH };
+  const { id } = await account.ask('/webhooks', settings);
+  return {
+    async end() {
+      while ((await account.ask(`/webhooks/${id}`)).changes_behind > 0) await sleep(100);
+      server.close();
+      server.closeAllConnections();
+      return lags;
+    },
+  };
+}
+
+/** Adds the lags of events that have just arrived. */
+function note(events: Events, lags: number[]): void {
+  const nowMs = Date.now();
+  for (const { occurred_at: at } of events) lags.push(nowMs - Date.parse(at));
+}
+
+type Run = {
+  readonly name: string;
+  readonly follow: (account: Account) => Promise<Follower>;
+  /** Maximum number of observations in a second. */
+  readonly perS: number;
+};
+
 async function measured(
-  name: string,
+  { name, follow, perS }: Run,
   service: AdministeredService,
   { instances, seconds }: typeof FULL,
 ): Promise<string[]> {
   const account = new Account(service);
   const ids = await account.create(instances);
   print(`${name}: ${instances} instances created`);
-  const { pagination } = await account.events('start=newest');
-  let isOver = false;
-  const following = follow(account, pagination.next_cursor, () => isOver);
-  const sent = await load(account, ids, seconds);
-  isOver = true;
-  const lags = await following;
+  const follower = await follow(account);
+  const sent = await load(account, ids, seconds, perS);
+  const lags = await follower.end();
   const { p50, p99, longest } = latenciesOf(lags);
   print(`${name}: ${sent} observations, ${lags.length} events, p99 ${p99} ms`);
   const rates = [numberText(sent / seconds, 0), numberText(lags.length / seconds, 0)];
@@ -162,7 +232,17 @@ const topologies = [
 ] as const;
 for (const [name, start] of topologies) {
   await using service = await start();
-  rows.push(await measured(name, service, size));
+  const run = { name, follow: followPages, perS: Number.POSITIVE_INFINITY };
+  rows.push(await measured(run, service, size));
+}
+const networks = { SERVICE_WEBHOOK_NETWORKS: '127.0.0.0/8' };
+const onFile = fileVariables(join(temporaryFolder(), 'webhooks.db'));
+for (const [name, variables] of [
+  ['webhook, standalone in memory', networks],
+  ['webhook, standalone on a SQLite file', { ...onFile, ...networks }],
+] as const) {
+  await using service = await startStandalone([], MAIN, variables);
+  rows.push(await measured({ name, follow: followWebhook, perS: PACED_PER_S }, service, size));
 }
 const table = tableOf(
   [
@@ -175,9 +255,10 @@ const about =
   `Fleet calls of ${OBSERVATIONS} observations, one call after the other, observe ` +
   `${size.instances} instances of one account for ${size.seconds} s. Observations raise the stress ` +
   'of an instance three times and then let it fall, so that many change stress state, drift level ' +
-  'or actions. One follower reads all types of events in pages with a long poll. The lag is the ' +
-  'time from the commit of a change until the follower has its event. Load, follower and service ' +
-  'share the machine.';
+  'or actions. One follower reads all types of events in pages with a long poll, or is a webhook ' +
+  `endpoint with up to ${MAX_BATCH} changes in a message and ${PACED_PER_S} observations a second. ` +
+  'The lag is the time from the commit of a change until the follower has its event. Load, ' +
+  'follower and service share the machine.';
 const command = 'node bench/transitions.ts';
 const text = reportSection({ title: 'Log of transitions', about, command, circumstances }, [table]);
 process.stdout.write(`${text}\n`);
