@@ -7,6 +7,7 @@ import { type NewAccount, newAccount } from '#deploy/local/new-account';
 import type { Print } from '#deploy/local/progress';
 import type { InstanceStore } from '#storage/ports/instances';
 import { checkCharges } from '#test/chaos/checks/charges';
+import { checkDeliveries } from '#test/chaos/checks/deliveries';
 import { checkDemands } from '#test/chaos/checks/demands';
 import { Findings } from '#test/chaos/checks/findings';
 import { checkJournals } from '#test/chaos/checks/journals';
@@ -21,8 +22,9 @@ import { evenMeterOwners } from '#test/chaos/faults/meter-owners';
 import type { StoreOutage } from '#test/chaos/faults/store-outage';
 import { finalUsagesOf, type Usage } from '#test/chaos/load/account-usage';
 import { CallLog } from '#test/chaos/load/call-log';
-import { callerOf, type EdgeCaller } from '#test/chaos/load/edge-caller';
+import { type Answered, callerOf, type EdgeCaller } from '#test/chaos/load/edge-caller';
 import { Load } from '#test/chaos/load/load';
+import { WebhookReceiver } from '#test/chaos/load/webhook-receiver';
 import { Scene } from '#test/chaos/scene';
 import type { Disturbance } from '#test/chaos/timeline';
 
@@ -63,6 +65,15 @@ export type ChaosResult = {
   readonly toMs: number;
   /** Calls not sent, because too many calls were in flight. */
   readonly unsent: number;
+  readonly deliveries: Deliveries;
+};
+
+/** Events that the webhook endpoints of all accounts received. */
+type Deliveries = {
+  /** Time from the commit of each change until its first arrival, in milliseconds. */
+  readonly lagsMs: readonly number[];
+  /** Number of further arrivals. */
+  readonly repeated: number;
 };
 
 /** Stop time above which a process is logged, in seconds. */
@@ -70,6 +81,12 @@ const SLOW_STOP_S = 5;
 
 /** Maximum age of dirty state before its checkpoint (architecture 3.2), in milliseconds. */
 const STORED_MS = 125_000;
+
+/** Maximum time until all changes are delivered after the load, in milliseconds. */
+const DELIVERED_MS = 120_000;
+
+/** Variables of processes that may send webhooks to the receiver of the run. */
+const TO_LOOPBACK = { SERVICE_WEBHOOK_NETWORKS: '127.0.0.0/8' };
 
 /** Offset of Cassandra's port in the port block of the run. */
 const CASSANDRA = 3;
@@ -92,6 +109,7 @@ export async function runChaos(plan: ChaosPlan): Promise<ChaosResult> {
   const { folder, ports, print } = plan;
   await mkdir(folder, { recursive: true });
   await using proxy = await proxyOf(plan);
+  await using receiver = await WebhookReceiver.open();
   await using cluster = await openLocalCluster({
     folder: join(folder, 'cluster'),
     ports,
@@ -105,6 +123,7 @@ export async function runChaos(plan: ChaosPlan): Promise<ChaosResult> {
   const ids = accounts.map(({ accountId }) => accountId);
   const scene = new Scene(cluster, ids, proxy, print);
   using caller = callerOf(cluster.plan);
+  for (const account of accounts) await addWebhook(caller, account, receiver);
   const log = new CallLog();
   const load = new Load({ log, caller, accounts, chance: new Chance(plan.seed) });
   await load.prepare(plan.instances);
@@ -115,6 +134,8 @@ export async function runChaos(plan: ChaosPlan): Promise<ChaosResult> {
   const { disturbances, outages, storeOutages, endedThemselves } = scene;
   print(`the load has ended after ${log.calls.length} calls; checking pages of the API`);
   const pages = await pageFindings(caller, accounts, log);
+  print('waiting until the webhooks have every change');
+  const late = await undelivered(caller, accounts);
   await log.writeTo(join(folder, 'calls.jsonl'));
   print('waiting until all reservations are settled or expired');
   const usages = await finalUsagesOf(cluster.plan.adminUrl, ids);
@@ -124,7 +145,8 @@ export async function runChaos(plan: ChaosPlan): Promise<ChaosResult> {
   const check = await checkCluster(cluster, log, ids, print);
   checkCharges(usages, check.committed, check.findings);
   checkDemands(plan.faults, { log, disturbances, storeOutages }, check.findings);
-  const seen = [...pages.lines, ...scene.findings.lines, ...endedThemselves];
+  const deliveries = await checkedDeliveries(cluster, ids, receiver, check.findings);
+  const seen = [...pages.lines, ...late, ...scene.findings.lines, ...endedThemselves];
   for (const line of seen) check.findings.add(line);
   return {
     log,
@@ -136,6 +158,63 @@ export async function runChaos(plan: ChaosPlan): Promise<ChaosResult> {
     fromMs,
     toMs,
     unsent: load.unsent,
+    deliveries,
+  };
+}
+
+/** Creates a webhook endpoint that leads to the receiver. */
+async function addWebhook(
+  caller: EdgeCaller,
+  { accountId, apiKey }: NewAccount,
+  receiver: WebhookReceiver,
+): Promise<void> {
+  const body = { url: receiver.urlOf(accountId), max_batch: 10 };
+  const answered = await caller.send({ method: 'POST', path: '/webhooks', apiKey, body });
+  if (answered.kind !== 'answer' || answered.status !== 201) {
+    throw new Error(`no webhook endpoint was created: ${JSON.stringify(answered)}`);
+  }
+  receiver.accept(accountId, JSON.parse(answered.body).data.secret);
+}
+
+/**
+ * Waits until every change is delivered, in two readings: an outbox may still hold changes when
+ * everything in the log is delivered. Returns a line for each account with late changes.
+ */
+async function undelivered(caller: EdgeCaller, accounts: readonly NewAccount[]): Promise<string[]> {
+  const endMs = performance.now() + DELIVERED_MS;
+  for (let delivered = 0; ; ) {
+    const lines: string[] = [];
+    for (const { accountId, apiKey } of accounts) {
+      const answered = await caller.send({ method: 'GET', path: '/webhooks', apiKey });
+      if (isDelivered(answered)) continue;
+      lines.push(`the webhook of ${accountId} is late: ${JSON.stringify(answered)}`);
+    }
+    delivered = lines.length === 0 ? delivered + 1 : 0;
+    if (delivered === 2 || performance.now() > endMs) return lines;
+    await sleep(2_000);
+  }
+}
+
+/** Whether an answer to `GET /webhooks` has an endpoint without waiting or failed changes. */
+function isDelivered(answered: Answered): boolean {
+  if (answered.kind !== 'answer' || answered.status !== 200) return false;
+  const [endpoint] = JSON.parse(answered.body).data;
+  return endpoint.changes_behind === 0 && endpoint.changes_failed === 0;
+}
+
+async function checkedDeliveries(
+  cluster: LocalCluster,
+  accounts: readonly string[],
+  receiver: WebhookReceiver,
+  findings: Findings,
+): Promise<Deliveries> {
+  await using stores = await openClusterStores(cluster);
+  await checkDeliveries((id) => receiver.inboxOf(id), accounts, stores.feeds, findings);
+  if (receiver.refused > 0) findings.add(`${receiver.refused} webhooks had a wrong signature`);
+  const inboxes = accounts.map((id) => receiver.inboxOf(id));
+  return {
+    lagsMs: inboxes.flatMap(({ arrivals }) => [...arrivals.values()].map(({ lagMs }) => lagMs)),
+    repeated: inboxes.reduce((sum, { repeated }) => sum + repeated, 0),
   };
 }
 
@@ -175,8 +254,10 @@ function variablesOf(
   { limiterTimeoutMs }: ChaosPlan,
   proxy: FaultProxy | undefined,
 ): Record<string, string> {
-  if (kind === 'edge' && limiterTimeoutMs !== undefined) {
-    return { SERVICE_LIMITER_TIMEOUT_MS: `${limiterTimeoutMs}` };
+  if (kind === 'courier') return TO_LOOPBACK;
+  if (kind === 'edge') {
+    if (limiterTimeoutMs === undefined) return TO_LOOPBACK;
+    return { ...TO_LOOPBACK, SERVICE_LIMITER_TIMEOUT_MS: `${limiterTimeoutMs}` };
   }
   if (kind !== 'engine' || proxy === undefined) return {};
   return { SERVICE_CASSANDRA_CONTACT_POINTS: proxy.address };
@@ -233,7 +314,7 @@ export async function stopService(cluster: LocalCluster, print: Print): Promise<
     const seconds = (performance.now() - startedMs) / 1_000;
     if (seconds > SLOW_STOP_S) print(`  ${name} took ${seconds.toFixed(1)} s to stop`);
   };
-  for (const kind of ['balancer', 'edge', 'engine', 'limiter']) {
+  for (const kind of ['balancer', 'edge', 'engine', 'courier', 'limiter']) {
     await Promise.all(cluster.names.filter((name) => name.startsWith(kind)).map(stop));
   }
 }

@@ -62,7 +62,7 @@ export function headText({ callsPerSecond, warmS }: Load): string {
   return `# Chaos test
 
 This page shows how many calls fail, and for how long, when parts of a cluster fail under load. \`make chaos\` repeats the
-test. Two edges, two limiters, three engines, NATS and Cassandra run on one machine, with the default
+test. Two edges, two limiters, three engines, two couriers, NATS and Cassandra run on one machine, with the default
 \`SERVICE_NODE_DIRECT=true\`. The [glossary](glossary.md) defines cycle, reservation and shard.
 
 A call fails if the caller gets a 5xx or no answer. After the load, the test checks the stores and the calls:
@@ -70,6 +70,8 @@ A call fails if the caller gets a 5xx or no answer. After the load, the test che
 - The stores contain every acknowledged call once, with the state in its answer.
 - Every account is charged for its stored cycles. An account may be charged for more cycles only after a limiter crash or
   an expired reservation.
+- Webhook endpoints receive every change in the log of their account, the changes of an instance in order, and repetitions
+  with the same event id and content.
 - In the rolling restart with the delays of the Kubernetes manifests, no call may fail. If one of three Cassandra nodes is
   down, at most ${100 * ONE_AWAY_SHARE_MAX} % of the calls may fail. Other faults have no limit.
 
@@ -130,11 +132,21 @@ export function phasePart(
     ...(disturbances.length === 0
       ? ['No fault was requested.']
       : [faultTable(result, faults), failedText(result, faults)]),
+    deliveryText(result),
     ...storeOutageLines(log.calls, storeOutages),
     ...limiterLines(result),
   ];
   const text = `${blocks.join('\n\n')}\n`;
   return { name: run, cells: runCells(result), findings: check.findings, text };
+}
+
+/** Time until webhooks delivered the changes, over the whole run. */
+function deliveryText({ deliveries: { lagsMs, repeated } }: ChaosResult): string {
+  const [p50, p99, longest] = [0.5, 0.99, 1].map((share) => milliseconds(quantile(lagsMs, share)));
+  return (
+    `Webhooks delivered ${countText(lagsMs.length)} changes, and ${countText(repeated)} of them again. ` +
+    `A change arrived after ${p50} (p50), ${p99} (p99), and at most ${longest}, faults included.`
+  );
 }
 
 /** Cells in the order of `RUN_ROWS`. */

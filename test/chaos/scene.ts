@@ -58,8 +58,8 @@ export class Scene {
     return this.#proxy;
   }
 
-  /** Names of the current engines, limiters, edges or Cassandra nodes. */
-  named(kind: 'engine' | 'limiter' | 'edge' | 'cassandra'): string[] {
+  /** Names of the current processes of a kind. */
+  named(kind: 'engine' | 'limiter' | 'edge' | 'courier' | 'cassandra'): string[] {
     return this.cluster.names.filter((name) => name.startsWith(kind));
   }
 

@@ -25,7 +25,12 @@ export async function checkFeeds(
   }
 }
 
-async function rowsOf(account: string, feeds: FeedStore, findings: Findings): Promise<FeedRow[]> {
+/** Rows of the stored feed of an account that are not dropped. */
+export async function rowsOf(
+  account: string,
+  feeds: FeedStore,
+  findings: Findings,
+): Promise<FeedRow[]> {
   const head = await feeds.readHead(account);
   if (head === undefined) return [];
   const rows: FeedRow[] = [];

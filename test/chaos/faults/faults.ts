@@ -8,6 +8,9 @@ import { MANIFEST_RESTART } from '#test/chaos/faults/manifest-restart';
 import { THREE_NODE_FAULTS } from '#test/chaos/faults/three-node-faults';
 import type { Scene } from '#test/chaos/scene';
 
+/** Number of kills in a row. */
+const KILLS = 20;
+
 const PAUSED_NODE_MS = 20_000;
 const PAUSED_STORE_MS = 10_000;
 const NATS_DOWN_MS = 60_000;
@@ -39,6 +42,40 @@ export const FAULTS: readonly Fault[] = [
       const [edge = ''] = scene.named('edge');
       await scene.disturb(`kill -9 ${edge}`, () => scene.kill(edge));
       await sleep(BACK_MS);
+    },
+  },
+  {
+    name: 'kill-courier',
+    title: 'kill -9 of a courier',
+    async run(scene) {
+      const [courier = ''] = scene.named('courier');
+      await scene.disturb(`kill -9 ${courier}`, () => scene.kill(courier));
+      await sleep(BACK_MS);
+    },
+  },
+  {
+    name: 'pause-courier',
+    title: 'SIGSTOP of a courier for 20 s',
+    async run(scene) {
+      const [, courier = ''] = scene.named('courier');
+      await paused(scene, courier);
+      await sleep(BACK_MS);
+    },
+  },
+  {
+    name: 'kill-often',
+    title: 'kill -9 of engines and couriers, 20 in turn',
+    async run(scene) {
+      const counts = { engine: 0, courier: 0 };
+      for (let count = 0; count < KILLS; count += 1) {
+        const kind = count % 3 === 2 ? 'courier' : 'engine';
+        const names = scene.named(kind);
+        const name = names[counts[kind] % names.length] ?? '';
+        counts[kind] += 1;
+        await scene.disturb(`kill -9 ${name}`, () => scene.kill(name));
+        if (kind === 'engine') await scene.served([name]);
+        await sleep(BACK_MS);
+      }
     },
   },
   {
@@ -141,7 +178,7 @@ export const FAULTS: readonly Fault[] = [
     title: 'rolling restart of all processes',
     isCompared: true,
     async run(scene) {
-      for (const name of (['limiter', 'engine', 'edge'] as const).flatMap((kind) =>
+      for (const name of (['limiter', 'engine', 'courier', 'edge'] as const).flatMap((kind) =>
         scene.named(kind),
       )) {
         await scene.disturb(`SIGTERM ${name} and start`, async () => {
