@@ -54,6 +54,8 @@ export type EngineActorsPorts = ProcessPorts & {
   readonly bucketsOf: (shard: number) => readonly number[];
   readonly courier: CourierClient | undefined;
   readonly trail: Pick<AuditTrail, 'around'> | undefined;
+  /** Uniform in [0, 1), for the pauses of deliveries. */
+  readonly random: () => number;
   readonly instances: InstanceStore;
   readonly listings: ListingStore;
   readonly feeds: FeedStore;
@@ -244,7 +246,17 @@ export class EngineActors implements EngineClient, AsyncDisposable {
 
   /** Deliverers that call the feeds of this process. */
   #newDeliverers(): Deliverers {
-    const { clock, feeds: store, courier, trail, metrics, gate, bucketsOf, onBug } = this.#ports;
+    const {
+      clock,
+      feeds: store,
+      courier,
+      trail,
+      random,
+      metrics,
+      gate,
+      bucketsOf,
+      onBug,
+    } = this.#ports;
     const feedsWithin = (deadlineAtMs: () => number, traceparent?: string): FeedCalls => ({
       look: async (accountId, from, count) => {
         const look = { kind: 'look', accountId, from, count, callId: 0 } as const;
@@ -258,10 +270,9 @@ export class EngineActors implements EngineClient, AsyncDisposable {
       },
     });
     return new Deliverers({
-      ...{ clock, store, courier, trail, metrics, bucketsOf, onBug },
+      ...{ clock, store, courier, trail, random, metrics, bucketsOf, onBug },
       shardOf: (accountId) => gate.shardOf(accountId),
       isServed: (shard) => isServed(gate, shard),
-      random: Math.random,
       mayChange: this.#ports.isRecording,
       feeds: feedsWithin(() => clock.wallMs() + CALL_TIMEOUT_MS_MAX),
       feedsFor: ({ deadlineAtMs, traceparent }) => feedsWithin(() => deadlineAtMs, traceparent),

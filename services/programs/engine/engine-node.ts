@@ -40,7 +40,7 @@ type EngineNodePorts = {
   readonly node: ClusterNodePorts;
   /** Opens a connection to another engine. */
   readonly connect: (address: string) => Peer<EngineCall, EngineAnswer>;
-  /** Uniform random number in [0, 1), for retry jitter. */
+  /** Uniform in [0, 1), for the jitter of retries and deliveries. */
   readonly random: () => number;
   readonly onRetry: (reason: RetryReason) => void;
 };
@@ -152,6 +152,7 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
       bucketsOf: (shard) => bucketsOfShard(shard, shardCount),
       courier,
       trail,
+      random,
       instances,
       listings,
       feeds,
@@ -223,6 +224,7 @@ export function composeEngine(
     bucketsOf: () => [],
     courier,
     trail,
+    random: Math.random,
     instances,
     listings,
     feeds,
