@@ -7,10 +7,25 @@ import {
 } from '#test/simulation/faults/disturbances';
 import type { SeededRandom } from '#test/simulation/seeded-random';
 import { type BusFaults, NO_BUS_FAULTS } from '#test/simulation/simulated/bus';
+import { type CourierFaults, NO_COURIER_FAULTS } from '#test/simulation/simulated/couriers';
 import { type NetworkFaults, NO_NETWORK_FAULTS } from '#test/simulation/simulated/network';
 import { NO_STORE_FAULTS, type StoreFaults } from '#test/simulation/simulated/store';
 import { NO_REPLICA_FAULTS, type ReplicaFaults } from '#test/simulation/stored/replicas';
 import { WORLD_START_MS } from '#test/simulation/world';
+
+/** An endpoint of a scenario. Times in milliseconds. */
+export type WebhookPlan = {
+  /** Index of the account. */
+  readonly account: number;
+  /** Wanted types, as bits of their positions in `TRANSITIONS`. */
+  readonly types: number;
+  readonly rowsMax: number;
+  /** Whether the endpoint never answers. Other endpoints must get their events nevertheless. */
+  readonly isHanging: boolean;
+  readonly createdAtMs: number;
+  /** Time from the creation to a pause, and length of the pause. Undefined: no pause. */
+  readonly pause: { readonly afterMs: number; readonly forMs: number } | undefined;
+};
 
 /** Cluster, load and faults of a seed. Times in ms. */
 export type Scenario = {
@@ -45,6 +60,10 @@ export type Scenario = {
   readonly replicas: ReplicaFaults;
   readonly bus: BusFaults;
   readonly network: NetworkFaults;
+  readonly couriers: CourierFaults;
+  /** Maximum failures of an event's delivery. More failures would need simulated hours. */
+  readonly deliveryFailuresMax: number;
+  readonly webhooks: readonly WebhookPlan[];
   readonly disturbances: readonly { readonly atMs: number; readonly what: Disturbance }[];
 };
 
@@ -59,11 +78,17 @@ export type ScenarioRequest = {
   readonly accounts?: number;
   readonly isDeletionTimed?: boolean;
   readonly isTrimming?: boolean;
+  /** Number of webhook endpoints. */
+  readonly webhooks?: number;
+  /** Share of endpoints that never answer. */
+  readonly hanging?: number;
+  /** Fixed faults of couriers and endpoints. */
+  readonly couriers?: Partial<CourierFaults>;
   /** Kinds of disturbances. */
   readonly only?: readonly DisturbanceKind[];
   /** Number of disturbances. */
   readonly count?: number;
-  /** Disables random faults of stores, bus and network, but not disturbances. */
+  /** Disables random faults of stores, bus, network and couriers, but not disturbances. */
   readonly isCalm?: boolean;
   /** Fixed store faults. */
   readonly store?: Partial<StoreFaults>;
@@ -116,8 +141,46 @@ export function drawScenario(random: SeededRandom, requested: ScenarioRequest = 
     keyed: requested.keyed ?? random.pick([0.2, 0.2, 0.8]),
   };
   const limited = limiters === 0 ? scenario : { ...scenario, ...drawLimits(random, scenario) };
-  // Draw `isTrimming` last, so that the draw does not change other draws.
-  return { ...limited, isTrimming: requested.isTrimming ?? random.happens(0.3) };
+  const isTrimming = requested.isTrimming ?? random.happens(0.3);
+  // Draw webhooks last, so that the draws do not change other draws.
+  return { ...limited, isTrimming, ...drawWebhooks(random, scenario, requested) };
+}
+
+/** Types of transitions of an instance's life: created, renamed, reset and deleted. */
+const LIFECYCLE_TYPES = 0b1111;
+
+/** All types of transitions. */
+const ALL_TYPES = 0b1111_1111;
+
+/** Draws webhook endpoints: none in half of all runs, so that these runs stay quick. */
+function drawWebhooks(
+  random: SeededRandom,
+  { accounts, loadMs }: Pick<Scenario, 'accounts' | 'loadMs'>,
+  { webhooks, hanging = 0.2, couriers, isCalm }: ScenarioRequest,
+): Pick<Scenario, 'couriers' | 'deliveryFailuresMax' | 'webhooks'> {
+  const count = webhooks ?? random.pick([0, 0, 1, 2]);
+  const rate = (most: number): number => most * random.pick([0, 0.2, 1]);
+  const faults = {
+    refused: rate(0.2),
+    silent: rate(0.1),
+    answerLost: rate(0.1),
+    away: rate(0.05),
+    broken: rate(0.05),
+  };
+  return {
+    couriers: { ...(isCalm ? NO_COURIER_FAULTS : faults), ...couriers },
+    deliveryFailuresMax: random.pick([1, 1, 2]),
+    webhooks: Array.from({ length: count }, () => ({
+      account: random.whole(0, accounts.length - 1),
+      types: random.pick([LIFECYCLE_TYPES, ALL_TYPES]),
+      rowsMax: random.pick([1, 1, 8]),
+      isHanging: random.happens(hanging),
+      createdAtMs: random.between(0, loadMs / 2),
+      pause: random.happens(0.7)
+        ? undefined
+        : { afterMs: random.between(0, loadMs / 4), forMs: random.between(1_000, 4_000) },
+    })),
+  };
 }
 
 /** Draws plans and the start. The first account has no limits; a month may end during the load. */

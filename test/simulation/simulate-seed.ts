@@ -1,4 +1,4 @@
-import { simulate } from '#test/simulation/simulate';
+import { type Simulated, simulate } from '#test/simulation/simulate';
 
 /** Duration of the load in a short run, in simulated milliseconds. */
 const SHORT_MS = 9_000;
@@ -9,12 +9,8 @@ const LONG_MS = 32_000;
 /** Every sixth seed is a long run. */
 const LONG_EVERY = 6;
 
-/**
- * Simulates the cluster of a seed. Resolves to the number of acknowledged writes. Rejects with
- * `SimulationFailure`.
- */
-export async function simulateSeed(seed: number): Promise<number> {
+/** Simulates the cluster of a seed. Rejects with `SimulationFailure`. */
+export async function simulateSeed(seed: number): Promise<Simulated> {
   const loadMs = seed % LONG_EVERY === 0 ? LONG_MS : SHORT_MS;
-  const { acknowledged } = await simulate(seed, { requested: { loadMs } });
-  return acknowledged;
+  return await simulate(seed, { requested: { loadMs } });
 }

@@ -1,6 +1,7 @@
 import { accountIdOf, openAccounts } from '#test/simulation/callers/accounts';
 import { Caller, type CallerPorts } from '#test/simulation/callers/caller';
 import { operate } from '#test/simulation/callers/operator';
+import { WebhookOwner } from '#test/simulation/callers/webhook-owner';
 import { allServed, SERVED_WITHIN_MS } from '#test/simulation/checks/all-served';
 import { checkAllCharges, setUnlimitedPlans } from '#test/simulation/checks/charge-counts';
 import { checkFeeds } from '#test/simulation/checks/feeds';
@@ -60,6 +61,8 @@ export type Simulated = {
   /** Time from the last fault until every shard was served, in milliseconds. */
   readonly servedAfterMs: number;
   readonly seals: number;
+  /** Number of events that webhook endpoints have got. */
+  readonly delivered: number;
 };
 
 /** A failed run, with its seed for a replay and its last trace lines. */
@@ -99,19 +102,24 @@ async function runScenario(world: World, options: SimulationOptions): Promise<Si
   }
   const callers = load(history, cluster);
   const operator = scenario.isTrimming ? operate(cluster, history) : undefined;
+  const owners = webhookOwners(cluster);
+  const owned = Promise.all(owners.map((owner) => owner.live()));
   // Errors are thrown below, where the promises are awaited.
-  for (const work of [callers, operator]) work?.catch(() => undefined);
+  for (const work of [callers, operator, owned]) work?.catch(() => undefined);
   await world.sleep(scenario.loadMs);
   cluster.heal();
   const servedAfterMs = await allServed(world, cluster);
   await callers;
   await operator;
+  await owned;
   checkSeals(scenario, cluster);
   if (scenario.isDeletionTimed) {
     await world.sleep(DELETED_MS_MAX);
     for (const tables of cluster.actors.pairs) checkDeleted(history, tables);
   }
+  await Promise.all(owners.map((owner) => owner.awaitDeliveries()));
   await setUnlimitedPlans(world, cluster);
+  await checkPromptness(owners, history, cluster);
   await readAll(history, cluster);
   await leaveAll(world, cluster);
   await world.sleep(LATE_WRITES_MS);
@@ -158,6 +166,28 @@ async function load(history: History, cluster: SimulatedCluster): Promise<void> 
     }
   });
   await Promise.all(lives);
+}
+
+/** Customers with the webhook endpoints of the scenario. */
+function webhookOwners(cluster: SimulatedCluster): WebhookOwner[] {
+  const { couriers, scenario } = cluster;
+  if (couriers === undefined) return [];
+  return scenario.webhooks.map((plan) => new WebhookOwner(cluster, couriers, plan));
+}
+
+/** Checks that endpoints get a new event soon, although other endpoints never answer. */
+async function checkPromptness(
+  owners: readonly WebhookOwner[],
+  history: History,
+  cluster: SimulatedCluster,
+): Promise<void> {
+  const ports = new AnswerWatcher(cluster, history).callerPorts();
+  const checks = owners.map(async (owner) => {
+    const caller = new Caller(owner.accountId, ports);
+    await owner.awaitPrompt(() => caller.create());
+    await caller.repeated();
+  });
+  await Promise.all(checks);
 }
 
 /** Whether a limiter refused the call, so that the caller pauses. */
@@ -289,5 +319,6 @@ function resultOf(
     refused: count(({ outcome }) => outcome.kind === 'refused'),
     servedAfterMs: Math.round(servedAfterMs),
     seals: cluster.seals.length,
+    delivered: cluster.couriers?.watch.deliveredCount ?? 0,
   };
 }

@@ -9,7 +9,7 @@ const SEEDS = 48;
 const clusters = suite('simulated clusters');
 
 clusters('repeat a run with the same seed, and differ with another seed', async () => {
-  const requested = { loadMs: 6_000 };
+  const requested = { loadMs: 6_000, webhooks: 2 };
   const first = await simulate(7, { requested });
   const again = await simulate(7, { requested });
   const other = await simulate(8, { requested });
@@ -19,14 +19,19 @@ clusters('repeat a run with the same seed, and differ with another seed', async 
 
 clusters('use neither the real clock nor real randomness', async () => {
   using _ = forbidden();
-  await simulate(9, { requested: { loadMs: 6_000 } });
+  await simulate(9, { requested: { loadMs: 6_000, webhooks: 2 } });
 });
 
 clusters('keep every guarantee under all faults', async () => {
-  let acknowledged = 0;
-  for (let seed = 1; seed <= SEEDS; seed += 1) acknowledged += await simulateSeed(seed);
-  assert.ok(acknowledged > 0);
-  console.log(`${SEEDS} seeds, ${acknowledged} calls acknowledged`);
+  const totals = { acknowledged: 0, delivered: 0 };
+  for (let seed = 1; seed <= SEEDS; seed += 1) {
+    const { acknowledged, delivered } = await simulateSeed(seed);
+    totals.acknowledged += acknowledged;
+    totals.delivered += delivered;
+  }
+  const { acknowledged, delivered } = totals;
+  assert.ok(acknowledged > 0 && delivered > 0);
+  console.log(`${SEEDS} seeds, ${acknowledged} calls acknowledged, ${delivered} events delivered`);
 });
 
 clusters.run();

@@ -26,9 +26,10 @@ function refundUnknown(stack: DisposableStack): void {
   });
 }
 
-/** Two limiters, with checkpoints during the run. */
+/** Two limiters and no webhooks, with checkpoints during the run. */
 const LIMITERS = {
   limiters: 2,
+  webhooks: 0,
   checkpointAgeMs: 20_000,
   isDeletionTimed: false,
   isTrimming: false,

@@ -28,15 +28,22 @@ export function replaceMethod<Owner extends object, Name extends MethodOf<Owner>
   });
 }
 
-/** Replaces a getter of a class until the stack is disposed. */
+/**
+ * Replaces a getter of a class until the stack is disposed. `get` receives the original getter and
+ * the object.
+ */
 export function replaceGetter<Owner extends object, Name extends keyof Owner & string>(
   stack: DisposableStack,
   { prototype }: { readonly prototype: Owner },
   name: Name,
-  get: () => Owner[Name],
+  get: (original: () => Owner[Name], self: Owner) => Owner[Name],
 ): void {
   const descriptor = Object.getOwnPropertyDescriptor(prototype, name);
   assert(descriptor?.get !== undefined, `the class has no getter ${name} to replace`);
-  Object.defineProperty(prototype, name, { ...descriptor, get });
+  const original = descriptor.get;
+  const replacement = function (this: Owner): Owner[Name] {
+    return get(original.bind(this), this);
+  };
+  Object.defineProperty(prototype, name, { ...descriptor, get: replacement });
   stack.defer(() => Object.defineProperty(prototype, name, descriptor));
 }

@@ -11,9 +11,10 @@ export type Variant = {
   readonly requested: ScenarioRequest;
 };
 
-/** Engine flaws appear sooner without limiters and with checkpoints during the run. */
+/** Engine flaws appear sooner without limiters and webhooks, and with early checkpoints. */
 const ENGINES = {
   limiters: 0,
+  webhooks: 0,
   checkpointAgeMs: 20_000,
   isDeletionTimed: false,
   isTrimming: false,

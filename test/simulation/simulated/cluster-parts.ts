@@ -1,6 +1,7 @@
 import type { Scenario } from '#test/simulation/scenario';
 import type { SimulatedActorStores } from '#test/simulation/simulated/actor-stores';
 import type { SimulatedBus } from '#test/simulation/simulated/bus';
+import type { SimulatedCouriers } from '#test/simulation/simulated/couriers';
 import type { SimulatedFeedStores } from '#test/simulation/simulated/feed-stores';
 import type { SimulatedJournals } from '#test/simulation/simulated/journals';
 import type { SimulatedMeterStores } from '#test/simulation/simulated/meter-stores';
@@ -22,4 +23,6 @@ export type ClusterParts = {
   readonly customers: SimulatedMeterStores;
   readonly actors: SimulatedActorStores;
   readonly feeds: SimulatedFeedStores;
+  /** Undefined if the scenario has no webhook endpoints. */
+  readonly couriers: SimulatedCouriers | undefined;
 };

@@ -1,12 +1,14 @@
 import { decodeRecord } from '#actor-runtime/record-codec';
 import { shardOf } from '#cluster/shard-owners';
 import { LEAVE_MS_MAX } from '#shards/journal-bounds';
+import { DeliveryWatch } from '#test/simulation/checks/deliveries';
 import { Ledger } from '#test/simulation/checks/ledger';
 import { Oracle } from '#test/simulation/checks/oracle';
 import type { Flaws } from '#test/simulation/faults/flaws';
 import type { Scenario } from '#test/simulation/scenario';
 import { SimulatedActorStores } from '#test/simulation/simulated/actor-stores';
 import { SimulatedBus } from '#test/simulation/simulated/bus';
+import { NO_COURIER_FAULTS, SimulatedCouriers } from '#test/simulation/simulated/couriers';
 import { SimulatedEdge } from '#test/simulation/simulated/edge';
 import { SimulatedEngine } from '#test/simulation/simulated/engine';
 import { SimulatedFeedStores } from '#test/simulation/simulated/feed-stores';
@@ -51,6 +53,8 @@ export class SimulatedCluster {
   readonly feeds: SimulatedFeedStores;
   readonly customers: SimulatedMeterStores;
   readonly oracle: Oracle;
+  /** Undefined if the scenario has no webhook endpoints. */
+  readonly couriers: SimulatedCouriers | undefined;
   /** Undefined if the scenario has no limiters. */
   readonly ledger: Ledger | undefined;
   readonly seals: Seal[] = [];
@@ -84,6 +88,7 @@ export class SimulatedCluster {
     const fail = (violation: Violation): void => world.fail(violation);
     this.ledger = scenario.limiters === 0 ? undefined : new Ledger(fail);
     this.oracle = new Oracle(this.actors, (id) => shardOf(id, scenario.shardCount), fail);
+    this.couriers = this.#newCouriers(fail);
     this.journals = new SimulatedJournals(
       this.store,
       this.replicas,
@@ -93,7 +98,9 @@ export class SimulatedCluster {
     const onChanged: ShardListener = (service, row, by) => {
       const { shard, epoch, owner } = row;
       world.note(`${service} shard ${shard} at epoch ${epoch} has owner ${owner}, set by ${by}`);
-      if (service === 'engine') this.oracle.changed(row);
+      if (service !== 'engine') return;
+      this.oracle.changed(row);
+      this.couriers?.watch.changed(row);
     };
     this.shards = new SimulatedShards(this.store, onChanged, flaws.shards);
     const { engines, limiters, edges, shardCount } = scenario;
@@ -130,11 +137,12 @@ export class SimulatedCluster {
 
   /** Starts the scenario's random faults. */
   trouble(): void {
-    const { store, replicas, bus, network } = this.scenario;
+    const { store, replicas, bus, network, couriers } = this.scenario;
     this.store.faults = store;
     this.replicas.faults = replicas;
     this.bus.faults = bus;
     this.network.faults = network;
+    if (this.couriers !== undefined) this.couriers.faults = couriers;
   }
 
   /** Ends every fault. Resumes and reconnects all processes, and starts stopped processes. */
@@ -144,6 +152,7 @@ export class SimulatedCluster {
     this.replicas.heal();
     this.bus.heal();
     this.network.heal();
+    if (this.couriers !== undefined) this.couriers.faults = NO_COURIER_FAULTS;
     for (const { name, running } of this.nodes) {
       this.store.setCut(name, false);
       running?.process.resume();
@@ -184,6 +193,14 @@ export class SimulatedCluster {
     this.#disturbedMs.set(name, this.world.nowMs);
   }
 
+  #newCouriers(fail: (violation: Violation) => void): SimulatedCouriers | undefined {
+    const { webhooks, deliveryFailuresMax, shardCount } = this.scenario;
+    if (webhooks.length === 0) return undefined;
+    const nowMs = () => this.world.nowMs;
+    const watch = new DeliveryWatch({ nowMs, shardOf: (id) => shardOf(id, shardCount), fail });
+    return new SimulatedCouriers(this.world, watch, deliveryFailuresMax, this.flaws.couriers);
+  }
+
   #journalListener(fail: (violation: Violation) => void): JournalListener {
     return {
       begun: (incarnation, by) => this.#homes.set(incarnation, by),
@@ -201,7 +218,10 @@ export class SimulatedCluster {
         this.ledger?.withdrawn(incarnation, slot, records);
       },
       truncated: (incarnation, below) => this.oracle.truncated(incarnation, below),
-      ended: (incarnation, by) => this.#sealed(incarnation, by),
+      ended: (incarnation, by) => {
+        this.couriers?.watch.sealed(incarnation);
+        this.#sealed(incarnation, by);
+      },
       fail,
     };
   }

@@ -22,16 +22,21 @@ export class SimulatedEngine implements NodeProcess {
     this.process = process;
     const { address, actorConfig, config, ports } = nodeParts('engine', process, cluster);
     const { network, world, actors } = cluster;
+    const incarnation = () => node.incarnation?.id;
+    const courier = cluster.couriers?.portOf(process, incarnation);
     const feeds = cluster.feeds.feedsOf(process);
     const { random } = process;
     const { clock, onBug } = ports;
     const chunkBounds = boundsOf(process.name);
     const instances = actors.instancesOf(process);
     const listings = actors.listingsOf(process);
-    const node = new EngineNode(
+    const node: EngineNode = new EngineNode(
       { node: config, actors: actorConfig },
       {
-        engine: { clock, metrics: silentMetrics, instances, listings, feeds, chunkBounds, onBug },
+        engine: {
+          ...{ clock, metrics: silentMetrics, instances, listings, feeds, courier },
+          ...{ chunkBounds, onBug },
+        },
         node: ports,
         random: () => random.unit(),
         connect: (address: string) =>
@@ -39,7 +44,6 @@ export class SimulatedEngine implements NodeProcess {
         onRetry: () => undefined,
       },
     );
-    const incarnation = () => node.incarnation?.id;
     network.listen(address, { process, engine: node, incarnation });
     this.#membership = new Membership(process, node, (error) => world.fail(error));
   }
