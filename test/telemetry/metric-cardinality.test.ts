@@ -126,7 +126,11 @@ async function sendOne(agent: Agent, random: SeededRandom, key: string, id: stri
   sent.end(method === 'GET' || method === 'HEAD' ? undefined : text);
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   // The answer does not matter, because only the service's counters are tested.
-  sent.on('response', (answer) => void answer.on('error', () => undefined).resume());
+  sent.on('response', (answer) => {
+    answer.on('error', () => undefined).resume();
+    // An event stream would not end before its instance is deleted.
+    if (answer.headers['content-type']?.startsWith('text/event-stream')) sent.destroy();
+  });
   sent.on('upgrade', (_, socket) => socket.destroy());
   sent.on('error', () => undefined).on('close', resolve);
   await closed;
