@@ -139,6 +139,7 @@ several('an item has the current cycle and energy of its instance', async () => 
       id: idOf(1),
       name: 'Ada',
       description: 'first of her name',
+      tags: {},
       created_at: new Date(START_MS).toISOString(),
       cycle_count: 0,
       energy_level: 0.5,

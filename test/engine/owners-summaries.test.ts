@@ -88,7 +88,26 @@ asking('numbers arrive unrounded', async () => {
   const engine = () => summariesAnswer(['i1'], async () => headAt(3, energy), MODELS);
   const { summariesOf } = ownersUnderTest({ a: engine }, { i1: 'a' });
   const [summary] = (await summariesOf('acct_1', ['i1'])).values();
-  assert.equal(summary, { cycle: 3, energy, description: 'as described' });
+  assert.equal(summary, { cycle: 3, energy, description: 'as described', tagsJson: '{}' });
+});
+
+asking('tags arrive unchanged, from owners and from the store', async () => {
+  const tagsJson = JSON.stringify({ team: '"\u0001"', é: '' });
+  const tagged = async () => ({ ...headAt(3), tagsJson });
+  const summariesOf = summariesOfOwners({
+    clock: new ManualClock(),
+    models: MODELS,
+    owners: {
+      addressOf: (id) => (id === 'stored' ? undefined : 'a'),
+      askAt: () => summariesAnswer(['owned'], tagged, MODELS),
+    },
+    storedHeadOf: tagged,
+  });
+  const summaries = await summariesOf('acct_1', ['owned', 'stored']);
+  assert.equal([...summaries].map(([id, summary]) => [id, summary.tagsJson]).toSorted(), [
+    ['owned', tagsJson],
+    ['stored', tagsJson],
+  ]);
 });
 
 asking('calls belong to the trace of the page', async () => {
@@ -149,6 +168,7 @@ silent(
       other: answering('{"a":1}'),
       wrong: answering('[["i5","4",1]]'),
       hollow: answering('[null]'),
+      tagged: answering('[["i7",4,1,"","team"]]'),
     };
     const owned = {
       i1: 'nowhere',
@@ -157,9 +177,10 @@ silent(
       i4: 'other',
       i5: 'wrong',
       i6: 'hollow',
+      i7: 'tagged',
     };
     const { cyclesOf } = ownersUnderTest(engines, owned);
-    const expected = { i0: 1, i1: 1, i2: 1, i3: 1, i4: 1, i5: 1, i6: 1 };
+    const expected = { i0: 1, i1: 1, i2: 1, i3: 1, i4: 1, i5: 1, i6: 1, i7: 1 };
     const ids = Object.keys(expected);
     const found = await cyclesOf(...ids);
     assert.equal(Object.entries(found).toSorted(), Object.entries(expected));

@@ -22,7 +22,11 @@ const MAKERS: readonly Maker[] = [
   (random, party) => ['POST', '/instances', newInstance(random, party)],
   (random) => ['GET', `/instances?limit=${random.whole(1, 100)}&offset=${random.whole(0, 5)}`],
   (_, __, own) => ['GET', `/instances/${own}`],
-  (random, { marker }, own) => ['PATCH', `/instances/${own}`, { name: word(random, marker) }],
+  (random, { marker }, own) => [
+    'PATCH',
+    `/instances/${own}`,
+    { name: word(random, marker), tags: tags(random, marker) },
+  ],
   (_, __, own) => ['DELETE', `/instances/${own}`],
   (random, party, own) => ['POST', `/instances/${own}/process`, observation(random, party)],
   (random, party, own) => ['POST', `/instances/${own}/process/batch`, batch(random, party)],
@@ -72,11 +76,16 @@ function word(random: SeededRandom, marker: string): string {
   return `${marker} ${random.uint32().toString(36)}`;
 }
 
+function tags(random: SeededRandom, marker: string) {
+  return { [word(random, marker)]: word(random, marker) };
+}
+
 function newInstance(random: SeededRandom, { marker }: Party) {
   const key = random.pick(MODE_KEYS);
   return {
     name: word(random, marker),
     description: word(random, marker),
+    tags: tags(random, marker),
     initial_config: { mode_strengths: { [key]: random.unit() }, energy_level: random.unit() },
   };
 }

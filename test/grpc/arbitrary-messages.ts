@@ -64,7 +64,7 @@ const forkCommand: fc.Arbitrary<EngineCommand> = record({
   return { kind: 'create' as const, name: 'a fork', description: '', ...none, fork };
 });
 
-const command: fc.Arbitrary<EngineCommand> = fc.oneof(
+const untagged: fc.Arbitrary<EngineCommand> = fc.oneof(
   record({
     kind: fc.constant('create' as const),
     name: text(1, 200),
@@ -153,6 +153,18 @@ const command: fc.Arbitrary<EngineCommand> = fc.oneof(
   record({
     kind: fc.constant('readSummaries' as const),
     instanceIds: fc.array(token, { minLength: 1, maxLength: 100 }),
+  }),
+);
+
+const tagsJson = fc
+  .dictionary(fc.string({ unit: 'grapheme' }), fc.string({ unit: 'grapheme' }), { maxKeys: 16 })
+  .map((tags) => JSON.stringify(tags));
+
+const command = fc.oneof(
+  untagged,
+  fc.tuple(untagged, tagsJson).map(([given, tags]): EngineCommand => {
+    const mayHaveTags = given.kind === 'create' || given.kind === 'rename';
+    return mayHaveTags ? { ...given, tagsJson: tags } : given;
   }),
 );
 

@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert';
 import { digestOf } from '#accounts/api-key';
 import type { Fault } from '#errors/fault';
 import { engineProtocol } from '#grpc/engine-codec';
+import type { EngineCommand } from '#grpc/engine-messages';
 import { FrameClient } from '#grpc/frame-client';
 import { frameService } from '#grpc/frame-server';
 import { EngineReplyFrame, EngineRequest } from '#grpc/gen/identity_engine/v1/engine';
@@ -128,6 +129,14 @@ earlier(
     assert.is(commandOf('Ada')?.$case, 'search');
   },
 );
+
+earlier('finds an unknown command in a change with tags, and does not ignore the tags', () => {
+  const rename = { kind: 'rename', name: 'Bo', description: undefined } as const;
+  const commandOf = (command: EngineCommand) =>
+    engineProtocol.requestOf(1, 100, peers.engineCall({ command })).command;
+  assert.is(commandOf(rename)?.$case, 'rename');
+  assert.is(commandOf({ ...rename, tagsJson: '{"team":"a"}' })?.$case, 'tagged');
+});
 
 earlier('finds no key with the digest in an admission for a member', () => {
   const named = { accountId: 'acct_1', callId: 1, callTag: 0, cycles: 0, scope: 'read' } as const;

@@ -64,6 +64,16 @@ lying('a call that no engine accepts is refused', () => {
   refusesCommand('energy', { $case: 'create', value: { ...create, energyLevel: Number.NaN } });
   refusesCommand('name', { $case: 'create', value: { ...create, name: '' } });
   refusesCommand('new name', { $case: 'rename', value: { name: 'x'.repeat(201) } });
+  const tagged = (tagsJson: string, name = 'b') =>
+    ({
+      $case: 'tagged',
+      value: { tagsJson, change: { $case: 'rename', value: { name } } },
+    }) as const;
+  const pairs = Array.from({ length: 17 }, (_, n) => [n, '']);
+  const long = JSON.stringify({ team: 'x'.repeat(32_768) });
+  const wrong = ['', '{', '[]', 'null', '{"n":1}', JSON.stringify(Object.fromEntries(pairs)), long];
+  for (const json of wrong) refusesCommand(`tags ${json.slice(0, 9)}`, tagged(json));
+  refusesCommand('name beside tags', tagged('{}', 'x'.repeat(201)));
   refusesCommand('limit', { $case: 'readHistory', value: { ...records, limit: 1_001 } });
   refusesCommand('page', { $case: 'list', value: { ...list, limit: 101 } });
   const row = { version: 1, name: 'a', description: '', createdAtMs: 0 };

@@ -28,6 +28,7 @@ const COMMANDS: readonly EngineCommand[] = [
   },
   { kind: 'readInstance' },
   { kind: 'rename', name: 'Bo', description: undefined },
+  { kind: 'rename', name: undefined, description: undefined, tagsJson: '{"team":"docs"}' },
   { kind: 'remove' },
   {
     kind: 'process',
@@ -85,7 +86,7 @@ export function sampleEngineCalls(): readonly EngineCall[] {
     modelVersion: '1.0',
     traceparent: TRACEPARENT,
   } as const;
-  return [...calls, ...calls.slice(4, 5).map((call) => ({ ...call, ...full }))];
+  return [...calls, ...calls.slice(5, 6).map((call) => ({ ...call, ...full }))];
 }
 
 /** Every kind of engine answer. */

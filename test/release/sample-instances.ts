@@ -75,7 +75,7 @@ function eventfulLife(): readonly (readonly [InstanceChange, AnswerKey?])[] {
     [observed([4, 6, 8], '{"place":"kitchen","n":1.5}')],
     ...pushes.map((push) => [push] as const),
     [{ kind: 'renamed', name: 'Bo', description: undefined }],
-    [{ kind: 'renamed', name: undefined, description: 'another' }],
+    [{ kind: 'renamed', name: undefined, description: 'another', tagsJson: '{"team":"\u00e9"}' }],
     [
       { kind: 'reset', mode: 'default' },
       { key: 'call:again', fingerprint: 'ab12' },

@@ -99,6 +99,7 @@ export const ON_EVERY_STORE: readonly FileName[] = [
   'instances/list-cursors',
   'instances/list-instances',
   'instances/reset-instance',
+  'instances/tags',
   'instances/update-instance',
   'observations/agent-day',
   'observations/batch-is-sequence',

@@ -60,6 +60,16 @@ bytes('is decoded unchanged: heads, markers, rows, answers and meters', () => {
   }
 });
 
+bytes('of a head has no byte for tags without tags, and keeps tags with a floor', () => {
+  const tagsJson = '{"team":"é"}';
+  const head = headAt(3);
+  const addedBytes = encodeHead({ ...head, tagsJson }).length - encodeHead(head).length;
+  assert.is(addedBytes, 4 + Buffer.byteLength(tagsJson));
+  const floor = { history: 2, drift: 1, generation: 1, cycle: 2, timestampMs: 5, state: 'state' };
+  const full = headAt(9, { tagsJson, floor });
+  assert.equal(decodeHead('inst_1', encodeHead(full)), full);
+});
+
 bytes('keeps every bit of numbers and every character of texts', () => {
   const double = fc.double({ noNaN: true });
   const property = fc.property(
@@ -133,7 +143,7 @@ bytes('keeps every bit and character of packed drift events', () => {
 bytes('is rejected and named if it has a flag of a later release', () => {
   const unknown = /flags that this program does not know: /;
   const head = encodeHead(headAt(3)).subarray(0, -4);
-  head[1] = (head[1] ?? 0) | 8;
+  head[1] = (head[1] ?? 0) | 16;
   const sum = Buffer.alloc(4);
   sum.writeUInt32LE(crc32(head));
   assert.throws(() => decodeHead('inst_1', Buffer.concat([head, sum])), unknown);

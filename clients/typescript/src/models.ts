@@ -699,6 +699,11 @@ export interface CreateInstance {
   name: string;
   /** 0 to 2000 characters; default "". */
   description?: string;
+  /** At most 16 tags. A key has 1 to 64 characters, a value up to 256. Default {}. */
+  tags?: {
+    /** 0 to 256 characters; pattern `^[^\u0000]*$`. */
+    [k: string]: string;
+  };
   initial_config?: InitialConfig;
 }
 export interface InitialConfig {
@@ -738,6 +743,10 @@ export interface CreatedInstance {
   id: string;
   name: string;
   description: string;
+  /** Tags of the instance. Absent in release 1.0. */
+  tags?: {
+    [k: string]: string;
+  };
   /** RFC 3339. */
   created_at: string;
   /** RFC 3339. */
@@ -963,6 +972,13 @@ export interface ForkInstance {
   name: string;
   /** 0 to 2000 characters. */
   description?: string;
+  /**
+   * At most 16 tags. A key has 1 to 64 characters, a value up to 256. Default: the tags of this instance.
+   */
+  tags?: {
+    /** 0 to 256 characters; pattern `^[^\u0000]*$`. */
+    [k: string]: string;
+  };
   /** At least 0. */
   cycle: number;
   /** At least 1. */
@@ -982,6 +998,10 @@ export interface ForkedInstance {
   id: string;
   name: string;
   description: string;
+  /** Tags of the instance. Absent in release 1.0. */
+  tags?: {
+    [k: string]: string;
+  };
   /** RFC 3339. */
   created_at: string;
   /** RFC 3339. */
@@ -1013,6 +1033,10 @@ export interface Instance {
   id: string;
   name: string;
   description: string;
+  /** Tags of the instance. Absent in release 1.0. */
+  tags?: {
+    [k: string]: string;
+  };
   /** RFC 3339. */
   created_at: string;
   /** RFC 3339. */
@@ -1049,6 +1073,10 @@ export interface ListedInstance {
   id: string;
   name: string;
   description: string;
+  /** Tags of the instance. Absent in release 1.0. */
+  tags?: {
+    [k: string]: string;
+  };
   /** RFC 3339. */
   created_at: string;
   /** At least 0. */
@@ -1209,6 +1237,11 @@ export interface RenameInstance {
   name?: string;
   /** 0 to 2000 characters. */
   description?: string;
+  /** Replaces all tags. At most 16 tags. A key has 1 to 64 characters, a value up to 256. */
+  tags?: {
+    /** 0 to 256 characters; pattern `^[^\u0000]*$`. */
+    [k: string]: string;
+  };
 }
 export interface ResetDone {
   /** Pattern `^inst_[0-9a-f]{16}$`. */
@@ -1295,6 +1328,10 @@ export interface UpdatedInstance {
   id: string;
   name: string;
   description: string;
+  /** Tags of the instance. Absent in release 1.0. */
+  tags?: {
+    [k: string]: string;
+  };
   /** RFC 3339. */
   updated_at: string;
   [k: string]: unknown;

@@ -123,11 +123,27 @@ export const ADMITTED_REQUESTS_MAX = 10;
 /** Maximum time of an ECMAScript date, in Unix milliseconds (ECMA-262). */
 export const TIME_MS_MAX = 8.64e15;
 
+/** Number of modes in the model. Source: interface 2.2. */
+export const MODE_COUNT = 7;
+
 /** Maximum length of a name: 100 code points (interface 2.4), in UTF-16 units. */
 export const NAME_LENGTH_MAX = 200;
 
 /** Maximum length of a description: 2,000 code points, in UTF-16 units. */
 export const DESCRIPTION_LENGTH_MAX = 4_000;
+
+/** Maximum number of tags of an instance. Source: interface 2.4. */
+export const TAGS_MAX = 16;
+
+/** Maximum length of the key of a tag, in code points. Source: interface 2.4. */
+export const TAG_KEY_MAX = 64;
+
+/** Maximum length of the value of a tag, in code points. Source: interface 2.4. */
+export const TAG_VALUE_MAX = 256;
+
+/** Maximum length of tags as JSON text, in UTF-16 units. A code point has at most six (`\u0001`). */
+export const TAGS_LENGTH_MAX =
+  '{}'.length + TAGS_MAX * (6 * (TAG_KEY_MAX + TAG_VALUE_MAX) + '"":"",'.length);
 
 /** Maximum length of an id, in UTF-16 units. */
 export const ID_LENGTH_MAX = 255;

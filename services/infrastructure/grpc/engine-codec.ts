@@ -5,11 +5,18 @@ import {
   DESCRIPTION_LENGTH_MAX,
   ID_LENGTH_MAX,
   MESSAGE_BYTES,
+  MODE_COUNT,
   NAME_LENGTH_MAX,
   STATE_BYTES_MAX,
   TIME_MS_MAX,
   TOKEN_LENGTH_MAX,
 } from '#grpc/call-bounds';
+import {
+  type NamingCommand,
+  namingToWire,
+  taggedFromWire,
+  untaggedFromWire,
+} from '#grpc/create-codec';
 import {
   type EngineAnswer,
   type EngineCall,
@@ -38,14 +45,12 @@ import {
   EngineService,
   type ProcessKeyedItems,
   type EngineAnswer as WireAnswer,
-  type CreateInstance as WireCreate,
   type ItemKey as WireItemKey,
   type Observation as WireObservation,
   type ProcessObservations as WireProcess,
   type PutListingRow as WirePutRow,
   type ReadRecords as WireRecords,
   type ReadRecordsAfter as WireRecordsAfter,
-  type RenameInstance as WireRename,
   type TrimRows as WireTrim,
 } from '#grpc/gen/identity_engine/v1/engine';
 import { listAfterFromWire, listFromWire, listToWire, searchFromWire } from '#grpc/list-codec';
@@ -55,13 +60,7 @@ import {
   recordsCursorFrom,
   recordsCursorText,
 } from '#grpc/list-cursor';
-import {
-  forkFromWire,
-  forkStartFromWire,
-  forkToWire,
-  pastToWire,
-  statesFromWire,
-} from '#grpc/past-codec';
+import { forkStartFromWire, pastToWire, statesFromWire } from '#grpc/past-codec';
 import { webhookFromWire, webhookLength, webhookToWire } from '#grpc/webhook-codec';
 import { traced, traceparentIn } from '#telemetry/tracer';
 
@@ -70,8 +69,6 @@ import { traced, traceparentIn } from '#telemetry/tracer';
 type ProcessCommand = Extract<EngineCommand, { kind: 'process' }>;
 type WireCommand = NonNullable<EngineRequest['command']>;
 
-/** Number of modes in the model. Source: interface 2.2. */
-const MODE_COUNT = 7;
 /**
  * Maximum length of a context in UTF-16 units. A context has at most 8 KiB, and a unit has at least
  * one byte.
@@ -153,22 +150,8 @@ const RECORDS_MAX = 1_000;
 function commandToWire(command: EngineCommand): WireCommand {
   switch (command.kind) {
     case 'create':
-      if (command.fork?.start !== undefined) return forkToWire(command, command.fork.start);
-      return {
-        $case: 'create',
-        value: {
-          name: command.name,
-          description: command.description,
-          modeStrengths: [...command.modeStrengths],
-          energyLevel: command.energyLevel,
-          instancesMax: command.instancesMax,
-        },
-      };
     case 'rename':
-      return {
-        $case: 'rename',
-        value: { name: command.name, description: command.description },
-      };
+      return namingToWire(command);
     case 'process':
       return processToWire(command);
     case 'simulate': {
@@ -241,9 +224,11 @@ function commandFromWire(wire: EngineRequest['command']): EngineCommand {
   if (wire === undefined) throw unknownCall();
   switch (wire.$case) {
     case 'create':
-      return createFromWire(wire.value);
+    case 'fork':
     case 'rename':
-      return renameFromWire(wire.value);
+      return untaggedFromWire(wire);
+    case 'tagged':
+      return taggedFromWire(wire.value);
     case 'process':
       return processFromWire(wire.value);
     case 'processKeyedItems':
@@ -271,8 +256,6 @@ function commandFromWire(wire: EngineRequest['command']): EngineCommand {
     case 'readDriftAfter': {
       return { kind: 'readDrift', ...recordsAfterFromWire(wire.value, 'drift'), isPaged: true };
     }
-    case 'fork':
-      return forkFromWire(wire.value);
     case 'readStates':
       return statesFromWire(wire.value);
     case 'readForkStart':
@@ -312,28 +295,6 @@ function cursorFromWire(wire: EventCursor): EventCursor {
     generation: count(wire.generation, 'generation'),
     version: count(wire.version, 'version'),
   };
-}
-
-function renameFromWire({ name, description }: WireRename): EngineCommand {
-  return {
-    kind: 'rename',
-    name: optional(name, NAME_LENGTH_MAX, 'name'),
-    description: optional(description, DESCRIPTION_LENGTH_MAX, 'description'),
-  };
-}
-
-function createFromWire(wire: WireCreate): EngineCommand {
-  trustInteger(wire.modeStrengths.length, MODE_COUNT, MODE_COUNT, 'number of modes');
-  for (const strength of wire.modeStrengths) trustUnit(strength, 'mode strength');
-  const create = {
-    kind: 'create',
-    name: trustText(wire.name, 1, NAME_LENGTH_MAX, 'name'),
-    description: trustText(wire.description, 0, DESCRIPTION_LENGTH_MAX, 'description'),
-    modeStrengths: wire.modeStrengths,
-    energyLevel: trustUnit(wire.energyLevel, 'energy level'),
-  } as const;
-  const { instancesMax } = wire;
-  return instancesMax === undefined ? create : { ...create, instancesMax };
 }
 
 function summariesFromWire(instanceIds: readonly string[]): EngineCommand {
@@ -392,10 +353,6 @@ function recordsFromWire(wire: WireRecords): RecordPage {
     offset: trustInteger(wire.offset, 0, Number.MAX_SAFE_INTEGER, 'offset'),
     isEveryGeneration: wire.everyGeneration,
   };
-}
-
-function optional(text: string | undefined, lengthMax: number, what: string): string | undefined {
-  return text === undefined ? undefined : trustText(text, 0, lengthMax, what);
 }
 
 /** Maximum length of `If-Match`, in UTF-16 units: the longest allowed header. */
@@ -533,6 +490,10 @@ function itemKeysLength(keys: readonly (IdempotencyKey | undefined)[] = []): num
   return length;
 }
 
+function namingLength({ name = '', description = '', tagsJson = '' }: NamingCommand): number {
+  return name.length + description.length + tagsJson.length;
+}
+
 function forkLength(command: EngineCommand): number {
   return command.kind === 'create' ? (command.fork?.start?.state.length ?? 0) : 0;
 }
@@ -549,7 +510,7 @@ function commandTextLength(command: EngineCommand): number {
     }
     case 'create':
     case 'rename':
-      return (command.name?.length ?? 0) + (command.description?.length ?? 0) + forkLength(command);
+      return namingLength(command) + forkLength(command);
     case 'putListingRow':
       return command.name.length + command.description.length;
     case 'readSummaries': {

@@ -178,6 +178,12 @@ export type ForkStart = {
   readonly state: string;
 };
 
+/** Tags of an instance, or new tags that replace all tags. */
+export type TagFields = {
+  /** Object of keys and values, as JSON text. Absent: no tags, or tags that do not change. */
+  readonly tagsJson?: string;
+};
+
 /** Wanted start of a fork. The edge reads `start` from the parent before it creates the fork. */
 export type Fork = {
   readonly cycle: number;
@@ -186,16 +192,24 @@ export type Fork = {
   readonly start?: ForkStart;
 };
 
-/** JSON of a fork's start, between an engine and the edge. */
-export function forkStartJson(start: ForkStart): string {
-  return JSON.stringify({ ...start, state: Buffer.from(start.state, 'latin1').toString('base64') });
+/** JSON of a fork's start and of its parent's present tags, between an engine and the edge. */
+export function forkStartJson(start: ForkStart, { tagsJson }: TagFields): string {
+  const state = Buffer.from(start.state, 'latin1').toString('base64');
+  return JSON.stringify({ ...start, state, tagsJson });
 }
 
-/** Start of a fork from the body of an answer to `readForkStart`. */
-export function forkStartFrom(answer: Pick<EngineAnswer, 'body'>): ForkStart {
-  const start = JSON.parse(bodyText(answer)) as ForkStart;
+/** Start and present tags of the parent, from the body of an answer to `readForkStart`. */
+export function forkStartFrom(
+  answer: Pick<EngineAnswer, 'body'>,
+): TagFields & { readonly start: ForkStart } {
+  const { tagsJson, ...start } = JSON.parse(bodyText(answer)) as ForkStart & TagFields;
   const { observedAtMs, state } = start;
-  return { ...start, observedAtMs, state: Buffer.from(state, 'base64').toString('latin1') };
+  const decoded = {
+    ...start,
+    observedAtMs,
+    state: Buffer.from(state, 'base64').toString('latin1'),
+  };
+  return tagsJson === undefined ? { start: decoded } : { start: decoded, tagsJson };
 }
 
 /** Position in the event stream of an instance. Source: decision 244. */
@@ -217,7 +231,7 @@ export const SUMMARIES_MAX = 100;
 export type EngineCommand =
   | PeerCommand
   | TrimCommand
-  | {
+  | (TagFields & {
       readonly kind: 'create';
       readonly name: string;
       readonly description: string;
@@ -230,13 +244,13 @@ export type EngineCommand =
       readonly instancesMax?: number;
       /** Start of a fork, which replaces strengths and energy. Absent: a new identity. */
       readonly fork?: Fork;
-    }
+    })
   | { readonly kind: 'readInstance' }
-  | {
+  | (TagFields & {
       readonly kind: 'rename';
       readonly name: string | undefined;
       readonly description: string | undefined;
-    }
+    })
   | { readonly kind: 'remove' }
   | {
       readonly kind: 'process';
@@ -280,7 +294,7 @@ export type EngineCommand =
       readonly cycles: readonly number[];
       readonly points: number;
     }
-  /** Reads the state in which a fork begins. The body is a `ForkStart` in JSON. */
+  /** Reads the state in which a fork begins. The body is text from `forkStartJson`. */
   | {
       readonly kind: 'readForkStart';
       readonly generation: number | undefined;

@@ -39,13 +39,18 @@ export function pastToWire(
 export function forkToWire(
   { name, description, instancesMax }: Extract<EngineCommand, { kind: 'create' }>,
   start: ForkStart,
-): WireCommand {
+): Extract<WireCommand, { $case: 'fork' }> {
   const wire = { ...start, state: Buffer.from(start.state, 'latin1') };
   return { $case: 'fork', value: { name, description, instancesMax, start: wire } };
 }
 
 /** Decodes a fork. Throws `internal` for a value out of bounds. */
-export function forkFromWire({ name, description, instancesMax, start }: WireFork): EngineCommand {
+export function forkFromWire({
+  name,
+  description,
+  instancesMax,
+  start,
+}: WireFork): Extract<EngineCommand, { kind: 'create' }> {
   if (start === undefined) throw brokenMessage('start of a fork');
   const { state, observedAtMs } = start;
   trustInteger(state.length, 1, STATE_BYTES_MAX, 'length of a state');

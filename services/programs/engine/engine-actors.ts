@@ -67,6 +67,8 @@ export type EngineActorsPorts = ProcessPorts & {
   readonly chunkBounds?: ChunkBounds | undefined;
   /** Whether all engines can read forked instances. Undefined: always. */
   readonly mayFork?: (() => boolean) | undefined;
+  /** Whether all engines can read tags. Undefined: always. */
+  readonly mayTag?: (() => boolean) | undefined;
   /** All engines, including this engine; undefined without a cluster. */
   readonly engines: EngineClient | undefined;
   /** Reads summaries from all engines; undefined if this engine owns all instances. */
@@ -130,6 +132,7 @@ export class EngineActors implements EngineClient, AsyncDisposable {
       chunkBounds: ports.chunkBounds,
       models,
       mayFork: ports.mayFork,
+      mayTag: ports.mayTag,
       directory: remoteDirectory(ports.listings, engines, clock),
       metrics: engineMetrics(metrics, clock),
       waiters: this.#waiters,

@@ -61,6 +61,12 @@ const TRANSITIONS_FEATURE = 'transitions';
 /** Feature of an engine that reads the events of forked instances. */
 const FORKS_FEATURE = 'forks';
 
+/** Feature of an engine that reads tags in events and heads. */
+const TAGS_FEATURE = 'tags';
+
+/** Features of this program besides its models. */
+const FEATURES = [TRANSITIONS_FEATURE, FORKS_FEATURE, TAGS_FEATURE];
+
 /**
  * An engine in a cluster. Answers calls for the shards that the engine owns. Before joining and
  * while rejoining, refuses every call with `service_unavailable`.
@@ -77,7 +83,7 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
     this.#config = config;
     this.#ports = ports;
     const { models = MODELS } = ports.engine;
-    const features = [...models.versions.map(modelFeature), TRANSITIONS_FEATURE, FORKS_FEATURE];
+    const features = [...models.versions.map(modelFeature), ...FEATURES];
     this.#node = new ClusterNode({ ...config.node, features }, ports.node, (context) =>
       this.#host(context),
     );
@@ -160,6 +166,7 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
       models,
       chunkBounds,
       mayFork: () => isEverywhere(FORKS_FEATURE),
+      mayTag: () => isEverywhere(TAGS_FEATURE),
       engines,
       summariesOf: summariesOfOwners({
         owners: engines,

@@ -128,7 +128,8 @@ export class PastReads {
       assert(row !== undefined, 'a read answers with each cycle');
       const { cycle, originMs, observedAtMs, modelVersion, state } = row;
       const at = { parentId: view.instanceId, generation, cycle };
-      return plainAnswer(forkStartJson({ ...at, originMs, observedAtMs, modelVersion, state }));
+      const start = { ...at, originMs, observedAtMs, modelVersion, state };
+      return plainAnswer(forkStartJson(start, view.head));
     }
     const { cycles, points } = command;
     const rows = await (cycles.length === 0

@@ -57,7 +57,8 @@ const listing = suite('the events of an account');
 listing('have every change of an instance once, in order', async () => {
   const caller = await newCaller();
   const id = await stressed(caller);
-  await caller.send('PATCH', `/instances/${id}`, { json: { name: 'Grace' } });
+  await caller.send('PATCH', `/instances/${id}`, { json: { tags: { team: 'no event' } } });
+  await caller.send('PATCH', `/instances/${id}`, { json: { name: 'Grace', tags: {} } });
   await caller.send('POST', `/instances/${id}/reset`, { json: { mode: 'initial' } });
   await caller.send('DELETE', `/instances/${id}`);
   const events = await eventsUntil(caller, ({ type }) => type === 'deleted');

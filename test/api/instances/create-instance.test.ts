@@ -15,10 +15,12 @@ accepted('with only a name answers 201 with defaults, Location and ETag', async 
   const answer = await create({ name: 'Ada' });
   assert.is(answer.status, 201);
   const { data } = answer.body;
-  assert.equal(Object.keys(data), ['id', 'name', 'description', 'created_at', 'updated_at']);
+  const fields = ['id', 'name', 'description', 'tags', 'created_at', 'updated_at'];
+  assert.equal(Object.keys(data), fields);
   assert.match(data.id, /^inst_[0-9a-f]{16}$/);
   assert.is(data.name, 'Ada');
   assert.is(data.description, '');
+  assert.equal(data.tags, {});
   assert.match(data.created_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   assert.is(data.updated_at, data.created_at);
   assert.ok(Math.abs(Date.parse(data.created_at) - beforeMs) < 5_000);

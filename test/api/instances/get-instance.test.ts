@@ -17,6 +17,7 @@ present('is answered 200 with exactly the documented fields', async () => {
       id,
       name: 'Ada',
       description: 'd',
+      tags: {},
       created_at,
       updated_at: created_at,
       cycle_count: 0,

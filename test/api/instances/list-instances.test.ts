@@ -47,7 +47,8 @@ many('shows the newest 20 instances by default', async () => {
 
 many('shows exactly the documented fields of an item', async () => {
   const { body } = await list(owner, '?limit=1');
-  const fields = ['id', 'name', 'description', 'created_at', 'cycle_count', 'energy_level'];
+  const texts = ['id', 'name', 'description', 'tags'];
+  const fields = [...texts, 'created_at', 'cycle_count', 'energy_level'];
   assert.equal(Object.keys(body.data[0]), fields);
 });
 

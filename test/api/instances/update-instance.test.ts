@@ -15,7 +15,7 @@ accepted('with a new name is answered 200 and keeps the description', async () =
   const answer = await patch(id, { name: 'Grace' });
   assert.is(answer.status, 200);
   const { updated_at, ...rest } = answer.body.data;
-  assert.equal(rest, { id, name: 'Grace', description: 'first' });
+  assert.equal(rest, { id, name: 'Grace', description: 'first', tags: {} });
   assert.is(updated_at, (await get(id)).updated_at);
   assert.match(answer.headers.get('etag') ?? '', /^"snap_[0-9a-f]{16}"$/);
 });

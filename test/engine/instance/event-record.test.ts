@@ -5,8 +5,10 @@ import type { InstanceChange, InstanceEvent } from '#engine/instance/event';
 import { eventOfRecord, recordOfEvent } from '#engine/instance/sourcing';
 import { MODEL_VERSION } from '#identity/state';
 import { packedState } from '#storage/ports/instances';
+import { SOURCING } from '#test/release/sample-instances';
 
 const text = fc.string({ unit: 'grapheme' });
+const tagsJson = fc.dictionary(text, text).map((tags) => JSON.stringify(tags));
 const share = fc.double({ min: 0, max: 1, noNaN: true });
 const timestampMs = fc.integer({ min: 0, max: 4e12 });
 const contextJson = fc.oneof(fc.constant('{}'), fc.json());
@@ -82,9 +84,13 @@ const change: fc.Arbitrary<InstanceChange> = fc.oneof(
     }),
   }),
 );
+const taggedChange = fc.tuple(change, tagsJson).map(([given, tags]): InstanceChange => {
+  const isTagged = given.kind === 'created' || given.kind === 'forked' || given.kind === 'renamed';
+  return isTagged ? { ...given, tagsJson: tags } : given;
+});
 const event: fc.Arbitrary<InstanceEvent> = fc.record({
   modelVersion: fc.constant(MODEL_VERSION),
-  change,
+  change: fc.oneof(change, taggedChange),
   atMs: timestampMs,
   answerKey: fc.option(fc.record({ key: text, fingerprint: text }), { nil: undefined }),
 });
@@ -118,6 +124,22 @@ record('restores every event exactly, through JSON', () => {
 record('has at most 100 characters for a single observation', () => {
   const { length } = JSON.stringify(recordOfEvent(PLAIN));
   assert.ok(length <= 100, `${length} characters`);
+});
+
+record('of tags is refused by release 1.0, and without tags is read by release 1.0', () => {
+  const recordOf = (tags: object) => {
+    const renamed = { kind: 'renamed', name: 'Bo', description: undefined, ...tags } as const;
+    return (recordOfEvent({ ...PLAIN, change: renamed }) as unknown[]).slice(3);
+  };
+  assert.equal(recordOf({}), ['renamed', 'Bo', null]);
+  assert.is(recordOf({ tagsJson: '{"team":"a"}' })[0], 'tagged');
+});
+
+record('has its tags in its estimated size', () => {
+  const tagsJson = JSON.stringify({ team: 'x'.repeat(256) });
+  const renamed = { kind: 'renamed', name: 'Bo', description: undefined } as const;
+  const sizeOf = (one: InstanceChange) => SOURCING.sizeOfRecord({ ...PLAIN, change: one });
+  assert.is(sizeOf({ ...renamed, tagsJson }) - sizeOf(renamed), tagsJson.length);
 });
 
 record('is refused if malformed', () => {

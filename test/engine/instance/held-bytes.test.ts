@@ -95,6 +95,15 @@ const HISTORIES: Record<string, (n: number) => readonly Step[]> = {
     { command: { kind: 'rename', name: 'Ada', description: textOf(n, 1_500, 'x') } },
     { command: { kind: 'rename', name: 'Ada', description: textOf(n, 1_000, 'x') } },
   ],
+  'a change of tags': (n) => [
+    { command: { ...CREATE, tagsJson: JSON.stringify({ text: textOf(n, 1_500, 'x') }) } },
+    {
+      command: {
+        ...{ kind: 'rename', name: undefined, description: undefined },
+        tagsJson: JSON.stringify({ text: textOf(n, 1_000, 'x') }),
+      },
+    },
+  ],
   'an observation': () => [{ command: CREATE }, { command: observed() }],
   'twenty observations': () => [
     { command: CREATE },

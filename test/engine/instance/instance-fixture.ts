@@ -52,6 +52,7 @@ export type Replaced = {
   readonly chunkBounds?: ChunkBounds;
   readonly models?: Models;
   readonly mayFork?: () => boolean;
+  readonly mayTag?: () => boolean;
 };
 
 /** A call with defaults for all fields but the command. */
@@ -156,9 +157,9 @@ function hostsOf(
   );
   const engines = directoryOwner(directories);
   const directory = remoteDirectory(listings, engines, clock);
-  const { chunkBounds, models, mayFork } = replaced;
+  const { chunkBounds, models, mayFork, mayTag } = replaced;
   const measured = engineMetrics(metrics, clock);
-  const ports = { store, chunkBounds, models, mayFork, directory, metrics: measured };
+  const ports = { store, chunkBounds, models, mayFork, mayTag, directory, metrics: measured };
   const kind = new InstanceKind(ports);
   const host = new ActorHost(kind, config, portsOf('instance'));
   return { metrics, bugs, directories, host };

@@ -28,6 +28,7 @@ created(
       id: INSTANCE_ID,
       name: 'Ada',
       description: 'first of her name',
+      tags: {},
       created_at: iso(START_MS),
       updated_at: iso(START_MS),
     });
@@ -111,6 +112,7 @@ renamed('only the given fields change, and the model state does not', async () =
     id: INSTANCE_ID,
     name: 'Grace',
     description: 'first of her name',
+    tags: {},
     updated_at: iso(START_MS + 5_000),
   });
   assert.is(answer.etag, etagOf(INSTANCE_ID, 3));

@@ -133,7 +133,7 @@ const forks = suite('a fork');
 /** Forks the default instance into `OTHER_ID`. */
 async function forked(scene: ReturnType<typeof instancesUnderTest>, cycle: number) {
   const command = { kind: 'readForkStart', generation: undefined, cycle } as const;
-  const start = forkStartFrom(await pastReadsOf(scene).ask(command));
+  const { start } = forkStartFrom(await pastReadsOf(scene).ask(command));
   const fork = { cycle, generation: undefined, start };
   return await scene.ask({ ...CREATE, fork }, { instanceId: OTHER_ID });
 }

@@ -177,6 +177,11 @@ class CreatedInstance(Model):
 
     name: str
     description: str
+    tags: dict[str, str] | None = None
+    """
+    Tags of the instance. Absent in release 1.0.
+    """
+
     created_at: AwareDatetime
     """
     RFC 3339.
@@ -522,6 +527,11 @@ class ForkInstance(Model):
     0 to 2000 characters.
     """
 
+    tags: dict[str, str] | None = None
+    """
+    At most 16 tags. A key has 1 to 64 characters, a value up to 256. Default: the tags of this instance.
+    """
+
     cycle: int
     """
     At least 0.
@@ -572,6 +582,11 @@ class ForkedInstance(Model):
 
     name: str
     description: str
+    tags: dict[str, str] | None = None
+    """
+    Tags of the instance. Absent in release 1.0.
+    """
+
     created_at: AwareDatetime
     """
     RFC 3339.
@@ -715,6 +730,11 @@ class ListedInstance(Model):
 
     name: str
     description: str
+    tags: dict[str, str] | None = None
+    """
+    Tags of the instance. Absent in release 1.0.
+    """
+
     created_at: AwareDatetime
     """
     RFC 3339.
@@ -1270,6 +1290,11 @@ class RenameInstance(Model):
     0 to 2000 characters.
     """
 
+    tags: dict[str, str] | None = None
+    """
+    Replaces all tags. At most 16 tags. A key has 1 to 64 characters, a value up to 256.
+    """
+
 
 class ResetEventData(Model):
     """
@@ -1398,6 +1423,11 @@ class UpdatedInstance(Model):
 
     name: str
     description: str
+    tags: dict[str, str] | None = None
+    """
+    Tags of the instance. Absent in release 1.0.
+    """
+
     updated_at: AwareDatetime
     """
     RFC 3339.
@@ -1970,6 +2000,11 @@ class Instance(Model):
 
     name: str
     description: str
+    tags: dict[str, str] | None = None
+    """
+    Tags of the instance. Absent in release 1.0.
+    """
+
     created_at: AwareDatetime
     """
     RFC 3339.
@@ -2367,6 +2402,11 @@ class CreateInstance(Model):
     description: str | None = None
     """
     0 to 2000 characters; default "".
+    """
+
+    tags: dict[str, str] | None = None
+    """
+    At most 16 tags. A key has 1 to 64 characters, a value up to 256. Default {}.
     """
 
     initial_config: InitialConfig | None = None

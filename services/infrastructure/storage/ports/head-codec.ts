@@ -11,7 +11,7 @@ import {
 
 /**
  * Format number in the first byte of a stored head. Any change of the layout below needs a new
- * format number.
+ * format number, except a new optional field with its flag: an older program refuses unknown flags.
  */
 const FORMAT = 2;
 
@@ -19,22 +19,24 @@ const FORMAT = 2;
 const HAS_DELETED_AT = 1;
 const HAS_OBSERVED_AT = 2;
 const HAS_FLOOR = 4;
-const FLAGS = HAS_DELETED_AT | HAS_OBSERVED_AT | HAS_FLOOR;
+const HAS_TAGS = 8;
+const FLAGS = HAS_DELETED_AT | HAS_OBSERVED_AT | HAS_FLOOR | HAS_TAGS;
 
 const writer = new ByteWriter();
 
 /**
  * Encodes a head: 752 bytes of doubles (model 1.1: 808), about 170 other bytes, and at most 6 KiB
- * of rows. A floor adds 44 bytes and another state.
+ * of rows. A floor adds 44 bytes and another state. Tags add their text and 4 bytes.
  */
 export function encodeHead(head: InstanceHead): Buffer {
-  const { deletedAtMs, observedAtMs, floor } = head;
+  const { deletedAtMs, observedAtMs, floor, tagsJson } = head;
   writer
     .begin(FORMAT)
     .byte(
       (deletedAtMs === undefined ? 0 : HAS_DELETED_AT) |
         (observedAtMs === undefined ? 0 : HAS_OBSERVED_AT) |
-        (floor === undefined ? 0 : HAS_FLOOR),
+        (floor === undefined ? 0 : HAS_FLOOR) |
+        (tagsJson === undefined ? 0 : HAS_TAGS),
     )
     .number(head.version)
     .text(head.accountId)
@@ -56,6 +58,7 @@ export function encodeHead(head: InstanceHead): Buffer {
     .number(head.newestDrift.after)
     .part(head.newestDrift.rows);
   if (floor !== undefined) writeFloor(floor);
+  if (tagsJson !== undefined) writer.text(tagsJson);
   writer.text(head.modelVersion).numbers(head.model).count(head.recentCalls.length);
   for (const { callId, version, atMs } of head.recentCalls) {
     writer.number(callId).number(version).number(atMs);
@@ -85,6 +88,7 @@ export function decodeHead(instanceId: string, bytes: unknown): InstanceHead {
     newestHistory: rowsFrom(reader),
     newestDrift: rowsFrom(reader),
     ...((has & HAS_FLOOR) === 0 ? {} : { floor: floorFrom(reader) }),
+    ...((has & HAS_TAGS) === 0 ? {} : { tagsJson: reader.text() }),
     modelVersion: reader.text(),
     model: reader.numbers(),
     recentCalls: recentCallsFrom(reader),

@@ -85,6 +85,9 @@ export type Chunk = {
 /** Rows that are in no chunk: all rows with ordinals above `after`. */
 export type NewestRows = { readonly after: number; readonly rows: PackedRows };
 
+/** Tags as JSON text, if there are none. */
+export const NO_TAGS = '{}';
+
 /** Value for an instance that never had rows. */
 export const NO_ROWS: NewestRows = { after: 0, rows: '' };
 
@@ -128,6 +131,8 @@ export type InstanceHead = {
   readonly newestDrift: NewestRows;
   /** Floor of the instance's rows. Absent if no rows were trimmed. */
   readonly floor?: Floor;
+  /** Tags: an object of keys and values, as JSON text. Absent if there are no tags. */
+  readonly tagsJson?: string;
   /** Model version of the vector (model 9). A replay needs the same model. */
   readonly modelVersion: string;
   /** State vector of the model (model 9: doubles, never rounded). */

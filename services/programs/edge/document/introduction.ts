@@ -28,10 +28,10 @@ classification.
 - Unknown fields and query parameters are refused, to detect typing errors.
 - Times are RFC 3339. Requests may use any offset and up to nine fraction digits (cut to \
 milliseconds); answers use UTC with \`Z\` and milliseconds.
-- \`updated_at\` is the server's time of the last create, rename, cycle or reset.
+- \`updated_at\` is the server's time of the last create, PATCH, cycle or reset.
 - A known path with another method is 404 with \`Allow\`, also for HEAD.
-- \`name\` and \`description\` are counted in code points. \`context\` has at most 8 KiB of JSON \
-and 16 levels. Duplicate keys in one object are refused.
+- \`name\`, \`description\` and \`tags\` are counted in code points. Keys of \`tags\` are compared \
+exactly. \`context\` has at most 8 KiB of JSON and 16 levels. Duplicate keys in one object are refused.
 
 # Authentication
 

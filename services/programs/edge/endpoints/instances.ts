@@ -15,6 +15,7 @@ import {
   RenameInstance,
   ResetInstance,
   strengthsOf,
+  tagFieldsOf,
 } from '#edge/schemas/instance';
 import { ENERGY_DEFAULT } from '#identity/state';
 
@@ -51,6 +52,7 @@ export const createInstance = endpoint({
       kind: 'create',
       name: body.name,
       description: body.description ?? '',
+      ...tagFieldsOf(body.tags),
       modeStrengths: strengthsOf(body.initial_config),
       energyLevel: body.initial_config?.energy_level ?? ENERGY_DEFAULT,
     }),
@@ -106,8 +108,10 @@ export const updateInstance = endpoint({
   path: '/instances/:id',
   pathId: INSTANCE_ID,
   tag: 'Instances',
-  summary: 'Change name or description',
-  description: 'Only `name` and `description` can be changed; any other field is refused with 422.',
+  summary: 'Change name, description or tags',
+  description:
+    'Only `name`, `description` and `tags` can be changed; any other field is refused with 422. ' +
+    '`tags` replaces all tags.',
   scope: 'full',
   body: RenameInstance,
   response: dataOf(RenamedInstance),
@@ -117,7 +121,12 @@ export const updateInstance = endpoint({
   auditedAs: 'instance.update',
   handler: {
     kind: 'engine',
-    command: ({ body: { name, description } }) => ({ kind: 'rename', name, description }),
+    command: ({ body: { name, description, tags } }) => ({
+      kind: 'rename',
+      name,
+      description,
+      ...tagFieldsOf(tags),
+    }),
   },
 });
 

@@ -1,6 +1,6 @@
 import { endpoint, INSTANCE_ID } from '#edge/endpoints/endpoint';
 import { dataOf, ForkedInstance, PastStates } from '#edge/schemas/answers';
-import { ForkInstance, StatesQuery } from '#edge/schemas/instance';
+import { ForkInstance, StatesQuery, tagFieldsOf } from '#edge/schemas/instance';
 import { invalid } from '#errors/fault';
 import { MODE_KEYS } from '#identity/modes';
 
@@ -49,9 +49,9 @@ export const forkInstance = endpoint({
   description:
     'Creates a new instance in the state after `cycle` of this instance. The same observations ' +
     'then lead both instances to the same states. The new instance counts towards the limit of ' +
-    'the plan, and has its own name, history and generation 1, which begins at `cycle`. This ' +
-    'instance does not change. Costs one request and no cycle. `Idempotency-Key` works as for ' +
-    '`POST /instances`.',
+    'the plan, and has its own name, history and generation 1, which begins at `cycle`. It has ' +
+    'the tags of this instance, unless `tags` is given. This instance does not change. Costs one ' +
+    'request and no cycle. `Idempotency-Key` works as for `POST /instances`.',
   scope: 'full',
   success: 201,
   body: ForkInstance,
@@ -74,10 +74,11 @@ export const forkInstance = endpoint({
   auditedAs: 'instance.fork',
   handler: {
     kind: 'engine',
-    command: ({ body: { name, description = '', cycle, generation } }) => {
+    command: ({ body: { name, description = '', tags, cycle, generation } }) => {
       // The start of the fork replaces strengths and energy.
       const none = { modeStrengths: MODE_KEYS.map(() => 0), energyLevel: 0 };
-      return { kind: 'create', name, description, ...none, fork: { cycle, generation } };
+      const texts = { name, description, ...tagFieldsOf(tags) };
+      return { kind: 'create', ...texts, ...none, fork: { cycle, generation } };
     },
   },
 });

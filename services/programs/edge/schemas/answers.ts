@@ -65,6 +65,11 @@ const instance = {
   id: InstanceId,
   name: z.string(),
   description: z.string(),
+  tags: z
+    .record(z.string(), z.string())
+    .optional()
+    .describe('Tags of the instance. Absent in release 1.0.')
+    .meta({ examples: [{ team: 'docs' }] }),
   created_at: Time,
 };
 const vitals = { cycle_count: Count, energy_level: Unit };
@@ -99,7 +104,7 @@ export const Instance = named('Instance', {
     .meta({ examples: ['1.1'] }),
 });
 
-/** Instance in the answer to a change of name or description. Source: interface 2.4. */
+/** Instance in the answer to a change of name, description or tags. Source: interface 2.4. */
 export const RenamedInstance = CreatedInstance.omit({ created_at: true });
 
 /** Answer to a deletion. */

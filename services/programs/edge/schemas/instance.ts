@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { EVENT_ID, REQUEST_ID } from '#edge/http';
 import { FAULTS } from '#errors/error-codes';
 import { type FaultReason, REASONS } from '#errors/error-reasons';
-import { EXACT_CYCLES_MAX, POINTS_MAX } from '#grpc/engine-messages';
+import { TAG_KEY_MAX, TAG_VALUE_MAX, TAGS_MAX } from '#grpc/call-bounds';
+import { EXACT_CYCLES_MAX, POINTS_MAX, type TagFields } from '#grpc/engine-messages';
 import { MODE_KEYS } from '#identity/modes';
 import { ENERGY_DEFAULT } from '#identity/state';
 import { TRANSITIONS, type TransitionType } from '#identity/transitions';
@@ -37,6 +38,31 @@ function isLonger(text: string, max: number): boolean {
 const Name = textOf(1, NAME_MAX);
 const Description = textOf(0, DESCRIPTION_MAX);
 
+/** Text in a tag: `textOf` without NUL. */
+const tagTextOf = (min: number, max: number) =>
+  textOf(min, max)
+    .refine((text) => !text.includes('\0'), {
+      params: { reason: 'invalid_text' satisfies FaultReason },
+      error: 'has a NUL',
+    })
+    .meta({ pattern: '^[^\\u0000]*$' });
+
+const TAG_RULES = `At most ${TAGS_MAX} tags. A key has 1 to ${TAG_KEY_MAX} characters, a value up to ${TAG_VALUE_MAX}.`;
+
+/** Tags of an instance. Keys are compared exactly. Source: interface 2.4. */
+export const Tags = z
+  .record(tagTextOf(1, TAG_KEY_MAX), tagTextOf(0, TAG_VALUE_MAX))
+  .refine((tags) => Object.keys(tags).length <= TAGS_MAX, {
+    params: { reason: 'too_long' satisfies FaultReason },
+    error: `has more than ${TAGS_MAX} tags`,
+  })
+  .meta({ maxProperties: TAGS_MAX, description: TAG_RULES });
+
+/** Tags of a body as fields of a command. */
+export function tagFieldsOf(tags: z.output<typeof Tags> | undefined): TagFields {
+  return tags === undefined ? {} : { tagsJson: JSON.stringify(tags) };
+}
+
 const strengthFields = Object.fromEntries(MODE_KEYS.map((key) => [key, Unit.optional()]));
 
 /** Mode strengths in a request: any keys among the seven. Missing keys are 0. */
@@ -47,6 +73,7 @@ export const CreateInstance = z
   .strictObject({
     name: Name,
     description: Description.optional().meta({ default: '' }),
+    tags: Tags.optional().meta({ default: {} }),
     initial_config: z
       .strictObject({
         mode_strengths: ModeStrengths.optional().describe('Missing keys are 0.'),
@@ -60,6 +87,7 @@ export const CreateInstance = z
       {
         name: 'Ada',
         description: 'Writes release notes',
+        tags: { team: 'docs' },
         initial_config: { mode_strengths: { perception: 0.85, order: 0.75 }, energy_level: 0.9 },
       },
     ],
@@ -67,7 +95,11 @@ export const CreateInstance = z
 
 /** Body for `PATCH /instances/{id}`: only metadata. Source: interface 4.1, decision 2. */
 export const RenameInstance = z
-  .strictObject({ name: Name.optional(), description: Description.optional() })
+  .strictObject({
+    name: Name.optional(),
+    description: Description.optional(),
+    tags: Tags.optional().describe(`Replaces all tags. ${TAG_RULES}`),
+  })
   .meta({ id: 'RenameInstance', examples: [{ name: 'Ada the second' }] });
 
 /** Body for `POST /instances/{id}/reset`. Source: interface 4.2. */
@@ -210,6 +242,7 @@ export const ForkInstance = z
   .strictObject({
     name: Name,
     description: Description.optional(),
+    tags: Tags.optional().describe(`${TAG_RULES} Default: the tags of this instance.`),
     cycle: z.int().min(0).max(Number.MAX_SAFE_INTEGER),
     generation: z.int().min(1).max(Number.MAX_SAFE_INTEGER).optional(),
   })

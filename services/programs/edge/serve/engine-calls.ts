@@ -178,7 +178,10 @@ export class EngineCalls {
     return await this.#createAt(await this.#started(call), KEYED_ATTEMPTS_MAX, idOf, audited);
   }
 
-  /** Adds the start of a fork, which the parent's engine reads. Throws the parent's refusals. */
+  /**
+   * Adds the start of a fork and the parent's tags, which the parent's engine reads. Tags in the
+   * call replace the parent's tags. Throws the parent's refusals.
+   */
   async #started(call: EngineCall): Promise<EngineCall> {
     const { accountId, instanceId, deadlineAtMs, command, traceparent } = call;
     const fork = forkOf(call);
@@ -186,8 +189,8 @@ export class EngineCalls {
     const { generation, cycle } = fork;
     const read = { kind: 'readForkStart', generation, cycle } as const;
     const asked = unnamedCall({ accountId, instanceId, deadlineAtMs, command: read });
-    const start = forkStartFrom(await this.#engine.ask(traced(asked, traceparent)));
-    return { ...call, command: { ...command, fork: { ...fork, start } } };
+    const { start, ...tags } = forkStartFrom(await this.#engine.ask(traced(asked, traceparent)));
+    return { ...call, command: { ...tags, ...command, fork: { ...fork, start } } };
   }
 
   /**

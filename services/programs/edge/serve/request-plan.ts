@@ -195,8 +195,9 @@ type Issue = z.core.$ZodIssue;
  * Source: decision 2.
  */
 export function bodyFault(error: z.ZodError): Fault {
-  const [issue] = error.issues;
-  if (issue === undefined) return invalid('wrong_type', undefined, 'the body is invalid');
+  const [first] = error.issues;
+  if (first === undefined) return invalid('wrong_type', undefined, 'the body is invalid');
+  const issue = issueOfKey(first) ?? first;
   const field = pathOf(issue);
   const reason = reasonOf(issue);
   return invalid(reason, field === '' ? undefined : field, messageOf(issue, field));
@@ -236,6 +237,12 @@ function reasonOf(issue: Issue): FaultReason {
     case 'not_multiple_of':
       return 'wrong_type';
   }
+}
+
+/** The rule that a key of a record breaks, with the path of the key. Undefined for other issues. */
+function issueOfKey(issue: Issue): Issue | undefined {
+  const [broken] = issue.code === 'invalid_key' ? issue.issues : [];
+  return broken && { ...broken, path: issue.path, message: `the key ${broken.message}` };
 }
 
 /**

@@ -19,6 +19,7 @@ import {
 } from '#grpc/engine-messages';
 import type { Models } from '#identity/model';
 import type { Clock } from '#stdlib/clock';
+import { NO_TAGS } from '#storage/ports/instances';
 import type { ListingStore } from '#storage/ports/listings';
 import { traced } from '#telemetry/tracer';
 
@@ -51,12 +52,10 @@ export async function summariesAnswer(
   models: Models,
 ): Promise<EngineAnswer> {
   const summaries = await readSummaries(instanceIds, headOf, models);
-  const rows = [...summaries].map(([id, { cycle, energy, description }]) => [
-    id,
-    cycle,
-    energy,
-    description,
-  ]);
+  const rows = [...summaries].map(([id, { cycle, energy, description, tagsJson }]) => {
+    const tags = tagsJson === NO_TAGS ? [] : [JSON.parse(tagsJson)];
+    return [id, cycle, energy, description, ...tags];
+  });
   return plainAnswer(JSON.stringify(rows));
 }
 
@@ -104,16 +103,20 @@ export function summariesOfOwners({
   };
 }
 
-/** Decodes an owner's answer. Undefined if malformed; the caller then reads the store. */
+/**
+ * Decodes an owner's answer. Rows of instances without tags, and all rows of release 1.0, have no
+ * tags. Undefined if malformed; the caller then reads the store.
+ */
 function parseSummaries(answer: EngineAnswer): Map<string, Summary> | undefined {
   const rows: unknown = JSON.parse(bodyText(answer));
   if (!Array.isArray(rows)) return undefined;
   const summaries = new Map<string, Summary>();
   for (const row of rows) {
-    const [id, cycle, energy, description]: unknown[] = Array.isArray(row) ? row : [];
+    const [id, cycle, energy, description, tags = {}]: unknown[] = Array.isArray(row) ? row : [];
     if (typeof id !== 'string' || typeof cycle !== 'number') return undefined;
     if (typeof energy !== 'number' || typeof description !== 'string') return undefined;
-    summaries.set(id, { cycle, energy, description });
+    if (typeof tags !== 'object') return undefined;
+    summaries.set(id, { cycle, energy, description, tagsJson: JSON.stringify(tags) });
   }
   return summaries;
 }

@@ -7,7 +7,7 @@ import { instancesCursorText } from '#grpc/list-cursor';
 import type { Models } from '#identity/model';
 import { ENERGY_DEFAULT } from '#identity/state';
 import { isoTime } from '#stdlib/clock';
-import type { InstanceHead } from '#storage/ports/instances';
+import { type InstanceHead, NO_TAGS } from '#storage/ports/instances';
 import type { ListedInstance } from '#storage/ports/listings';
 
 /** Fields of a listed instance that are not in its row. Source: interface 2.4. */
@@ -15,10 +15,15 @@ export type Summary = {
   readonly cycle: number;
   readonly energy: number;
   readonly description: string;
+  /** Object of keys and values, as JSON text. */
+  readonly tagsJson: string;
 };
 
 /** Head fields for a summary. */
-export type SummarizedHead = Pick<InstanceHead, 'modelVersion' | 'model' | 'description'>;
+export type SummarizedHead = Pick<
+  InstanceHead,
+  'modelVersion' | 'model' | 'description' | 'tagsJson'
+>;
 
 /**
  * Reads an account's instance summaries by id. Omits deleted instances. `traceparent`: span of the
@@ -54,7 +59,8 @@ function summaryOf(
   // A deleted instance's tombstone has an empty vector.
   if (head === undefined || head.model.length === 0) return undefined;
   const { cycle, energy } = reportOf(id, head, models).snapshot;
-  return { cycle, energy, description: head.description };
+  const { description, tagsJson = NO_TAGS } = head;
+  return { cycle, energy, description, tagsJson };
 }
 
 /**
@@ -64,7 +70,7 @@ function summaryOf(
 export type HeadOf = (instanceId: string) => Promise<SummarizedHead | undefined>;
 
 /**
- * Answer to `GET /instances`: a page with each instance's cycle, energy and description.
+ * Answer to `GET /instances`: a page with each instance's cycle, energy, description and tags.
  * `descriptions` is for instances without a summary.
  */
 export function pageAnswer(
@@ -94,6 +100,7 @@ function itemOf(
     id: instanceId,
     name,
     description: summary?.description ?? description ?? '',
+    tags: JSON.parse(summary?.tagsJson ?? NO_TAGS),
     created_at: isoTime(createdAtMs),
     cycle_count: summary?.cycle ?? 0,
     energy_level: rounded(summary?.energy ?? ENERGY_DEFAULT),

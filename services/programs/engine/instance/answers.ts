@@ -7,7 +7,7 @@ import { MODE_KEYS } from '#identity/modes';
 import { newReport, type Report } from '#identity/report';
 import { STRESS_STATES } from '#identity/state';
 import { isoTime } from '#stdlib/clock';
-import { type InstanceHead, type RowCounts, trimmedOf } from '#storage/ports/instances';
+import { type InstanceHead, NO_TAGS, type RowCounts, trimmedOf } from '#storage/ports/instances';
 
 /** Reused by every answer with the present state. Never used across turns. */
 const present = newReport();
@@ -94,12 +94,16 @@ export function throttledAnswer(
   return { ...answer, throttledRetryAfterS: retryAfterS };
 }
 
+/** Id, name, description and tags in an answer. */
+function namedBy(id: string, { name, description, tagsJson = NO_TAGS }: InstanceHead) {
+  return { id, name, description, tags: JSON.parse(tagsJson) };
+}
+
 /** Answer to `POST /instances`. */
 export function createdAnswer(id: string, head: InstanceHead): EngineAnswer {
   const created_at = isoTime(head.createdAtMs);
   const updated_at = isoTime(head.updatedAtMs);
-  const { name, description } = head;
-  return objectAnswer({ id, name, description, created_at, updated_at }, etagOf(id, head.version));
+  return objectAnswer({ ...namedBy(id, head), created_at, updated_at }, etagOf(id, head.version));
 }
 
 /** Answer to `POST /instances/{id}/fork`. */
@@ -108,19 +112,17 @@ export function forkedAnswer(
   head: InstanceHead,
   { parentId, generation, cycle }: Pick<ForkStart, 'parentId' | 'generation' | 'cycle'>,
 ): EngineAnswer {
-  const { name, description } = head;
   const created_at = isoTime(head.createdAtMs);
   const updated_at = isoTime(head.updatedAtMs);
   const forked_from = { instance_id: parentId, generation, cycle };
-  const body = { id, name, description, created_at, updated_at, forked_from };
+  const body = { ...namedBy(id, head), created_at, updated_at, forked_from };
   return objectAnswer(body, etagOf(id, head.version));
 }
 
 /** Answer to `PATCH /instances/{id}`. */
 export function renamedAnswer(id: string, head: InstanceHead): EngineAnswer {
-  const { name, description } = head;
   const updated_at = isoTime(head.updatedAtMs);
-  return objectAnswer({ id, name, description, updated_at }, etagOf(id, head.version));
+  return objectAnswer({ ...namedBy(id, head), updated_at }, etagOf(id, head.version));
 }
 
 /** Answer to `DELETE /instances/{id}`. */
@@ -152,11 +154,8 @@ export function trimmedAnswer({ history, drift }: RowCounts, is_new = true): Eng
 /** Answer to `GET /instances/{id}`. */
 export function instanceAnswer(id: string, head: InstanceHead, models: Models): EngineAnswer {
   const { cycle, energy, stressLevel, stability } = reportOf(id, head, models).snapshot;
-  const { name, description } = head;
   const body = {
-    id,
-    name,
-    description,
+    ...namedBy(id, head),
     created_at: isoTime(head.createdAtMs),
     updated_at: isoTime(head.updatedAtMs),
     cycle_count: cycle,

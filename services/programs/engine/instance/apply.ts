@@ -46,6 +46,7 @@ import {
   type InstanceHead,
   NO_ROWS,
   NO_ROWS_TRIMMED,
+  NO_TAGS,
   packedState,
   trimmedOf,
   unpackedState,
@@ -184,9 +185,9 @@ function withKeyedAnswer(
 }
 
 function created(change: Of<'created'>, model: Model, atMs: number, version: number): InstanceHead {
-  const { accountId, name, description, modeStrengths, energyLevel } = change;
+  const { modeStrengths, energyLevel } = change;
   return {
-    ...firstHead(accountId, name, description, atMs, version),
+    ...firstHead(change, atMs, version),
     modelVersion: model.version,
     model: model.create({ modeStrengths, energyLevel }),
   };
@@ -194,9 +195,7 @@ function created(change: Of<'created'>, model: Model, atMs: number, version: num
 
 /** Head of a new instance without its model. */
 function firstHead(
-  accountId: string,
-  name: string,
-  description: string,
+  { accountId, name, description, tagsJson }: Of<'created' | 'forked'>,
   atMs: number,
   version: number,
 ): Omit<InstanceHead, 'modelVersion' | 'model'> {
@@ -205,6 +204,7 @@ function firstHead(
     accountId,
     name,
     description,
+    ...tagFieldsOf(tagsJson),
     createdAtMs: atMs,
     updatedAtMs: atMs,
     deletedAtMs: undefined,
@@ -221,22 +221,27 @@ function firstHead(
   };
 }
 
+/** Fields of a head with these tags. Without tags, a head has no field for them. */
+function tagFieldsOf(tagsJson: string | undefined): Pick<InstanceHead, 'tagsJson'> {
+  return tagsJson === undefined || tagsJson === NO_TAGS ? {} : { tagsJson };
+}
+
 /**
  * Head of a forked instance. The floor makes the fork's start known to replays, although no row is
  * trimmed.
  */
 function forked(
-  { accountId, name, description, start }: Of<'forked'>,
+  change: Of<'forked'>,
   modelVersion: string,
   atMs: number,
   version: number,
 ): InstanceHead {
-  const { originMs, observedAtMs, cycle, state } = start;
+  const { originMs, observedAtMs, cycle, state } = change.start;
   const model = unpackedState(state);
   const timestampMs = observedAtMs ?? originMs;
   const floor = { ...NO_ROWS_TRIMMED, generation: 1, cycle, timestampMs, state };
   return {
-    ...firstHead(accountId, name, description, atMs, version),
+    ...firstHead(change, atMs, version),
     originMs,
     observedAtMs,
     floor,
@@ -253,21 +258,33 @@ function renamed(
   ports: ModelPorts,
 ): Changed {
   const { cycle, flags } = present(instanceId, state, ports);
-  const before = headOf(state);
-  const { name = before.name, description = before.description } = change;
-  const head = { ...before, version, updatedAtMs: atMs, name, description };
-  const leavingBytes = description === before.description ? 0 : bytesOfText(before.description);
+  const { tagsJson: tagsBefore, ...before } = headOf(state);
+  const { name = before.name, description = before.description, tagsJson = tagsBefore } = change;
+  const texts = { name, description, ...tagFieldsOf(tagsJson) };
+  const head = { ...before, version, updatedAtMs: atMs, ...texts };
+  const leavingBytes =
+    leaving(before.description, description) + leaving(tagsBefore, texts.tagsJson);
   const recovery = afterText(state.recovery, leavingBytes);
   return {
     state: { ...state, head, textBytes: bytesOfHeadText(head), recovery, flags },
     answer: renamedAnswer(instanceId, head),
-    transitions: [lifecycleTransition('renamed', cycle, flags, flags)],
+    // The log of the account has no tags, so a change of the tags alone is no transition.
+    transitions: isOfTags(change) ? [] : [lifecycleTransition('renamed', cycle, flags, flags)],
   };
+}
+
+/** Memory of a replaced text, in bytes. */
+function leaving(before: string | undefined, after: string | undefined): number {
+  return before === undefined || before === after ? 0 : bytesOfText(before);
+}
+
+function isOfTags({ name, description, tagsJson }: Of<'renamed'>): boolean {
+  return tagsJson !== undefined && name === undefined && description === undefined;
 }
 
 /** Leaves a tombstone with account and deletion time (architecture 3.2). */
 function removed(state: InstanceState, atMs: number, version: number): InstanceState {
-  const { floor: _, ...head } = headOf(state);
+  const { floor: _, tagsJson: __, ...head } = headOf(state);
   const text = { name: '', description: '', model: NO_MODEL };
   const rows = {
     newestHistory: { after: head.historyCount, rows: '' },

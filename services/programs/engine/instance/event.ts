@@ -1,4 +1,4 @@
-import type { ForkStart, ObservationInput } from '#grpc/engine-messages';
+import type { ForkStart, ObservationInput, TagFields } from '#grpc/engine-messages';
 import type { Floor } from '#storage/ports/instances';
 
 /** An observation with its time. */
@@ -17,27 +17,27 @@ export type KeyedItems = {
 
 /** Change of an instance, without its time, model version and idempotency key. */
 export type InstanceChange =
-  | {
+  | (TagFields & {
       readonly kind: 'created';
       readonly accountId: string;
       readonly name: string;
       readonly description: string;
       readonly modeStrengths: readonly number[];
       readonly energyLevel: number;
-    }
+    })
   /** Created in a past state of another instance (decision 318). */
-  | {
+  | (TagFields & {
       readonly kind: 'forked';
       readonly accountId: string;
       readonly name: string;
       readonly description: string;
       readonly start: ForkStart;
-    }
-  | {
+    })
+  | (TagFields & {
       readonly kind: 'renamed';
       readonly name: string | undefined;
       readonly description: string | undefined;
-    }
+    })
   | { readonly kind: 'removed' }
   | {
       readonly kind: 'observed';
@@ -60,6 +60,9 @@ export type InstanceEvent = {
   readonly atMs: number;
   readonly answerKey: AnswerKey | undefined;
 };
+
+/** Texts of a head or a change. */
+export type Texts = { readonly [text in 'name' | 'description' | 'tagsJson']?: string | undefined };
 
 /** Whether this kind affects the account's listing. */
 export function isListedChange(kind: InstanceChange['kind']): boolean {

@@ -45,6 +45,7 @@ import {
   type EngineCall,
   type EngineCommand,
   plainAnswer,
+  type TagFields,
   type TrimCommand,
 } from '#grpc/engine-messages';
 import { firstVersion, MODELS, type Models } from '#identity/model';
@@ -69,6 +70,8 @@ type InstancePorts = {
   readonly outbox?: Pick<Outbox, 'assertRoom'> | undefined;
   /** Whether all engines can read forked instances. Undefined: always. */
   readonly mayFork?: (() => boolean) | undefined;
+  /** Whether all engines can read tags. Undefined: always. */
+  readonly mayTag?: (() => boolean) | undefined;
   /** Calls that wait for events. Undefined: no calls wait for events. */
   readonly waiters?: Pick<EventWaiters, 'changed'> | undefined;
 };
@@ -184,11 +187,7 @@ export class InstanceKind
         return answers.instanceAnswer(instanceId, headOf(state), models);
       case 'rename':
         assertMatch(call, turn.version);
-        return this.#commitSame(call, state, turn, {
-          kind: 'renamed',
-          name: command.name,
-          description: command.description,
-        });
+        return this.#rename(call, state, command, turn);
       case 'remove':
         assertMatch(call, turn.version);
         return this.#commitSame(call, state, turn, { kind: 'removed' });
@@ -256,6 +255,7 @@ export class InstanceKind
   #creation({ accountId, instanceId, modelVersion }: EngineCall, command: Command<'create'>) {
     const { models } = this.#model;
     const { kind: _, instancesMax: __, fork, ...config } = command;
+    this.#assertMayTag(command);
     if (fork === undefined) {
       const { version } = modelOf(models, firstVersion(models, modelVersion), instanceId);
       const change: InstanceChange = { kind: 'created', accountId, ...config };
@@ -263,15 +263,26 @@ export class InstanceKind
     }
     const { start } = fork;
     if (start === undefined) throw new Error('the edge reads the start of a fork');
-    if (this.#ports.mayFork?.() === false) {
-      const text = 'some engines run an earlier release, which cannot read forks; retry later';
-      throw faultFor('upgrade_in_progress', text, { retryAfterS: 60 });
-    }
+    assertReadable(this.#ports.mayFork, 'forks');
     const { version, stateLength } = modelOf(models, start.modelVersion, instanceId);
     assert(unpackedState(start.state).length === stateLength, 'a fork has a state of its model');
-    const { name, description } = config;
-    const change: InstanceChange = { kind: 'forked', accountId, name, description, start };
+    const { modeStrengths: ___, energyLevel: ____, ...texts } = config;
+    const change: InstanceChange = { kind: 'forked', accountId, ...texts, start };
     return { change, version };
+  }
+
+  #rename(
+    call: EngineCall,
+    state: InstanceState,
+    { kind: _, ...texts }: Command<'rename'>,
+    turn: InstanceTurn,
+  ): EngineAnswer {
+    this.#assertMayTag(texts);
+    return this.#commitSame(call, state, turn, { kind: 'renamed', ...texts });
+  }
+
+  #assertMayTag({ tagsJson }: TagFields): void {
+    if (tagsJson !== undefined) assertReadable(this.#ports.mayTag, 'tags');
   }
 
   /** Raises the floor. Idempotent, because the floor never falls. */
@@ -336,6 +347,13 @@ export class InstanceKind
     this.#announce(call, state, turn);
     return answerToRepeated(call, state, turn, this.#model);
   }
+}
+
+/** Throws `upgrade_in_progress` if an engine could take over the change and not read it. */
+function assertReadable(isReadable: (() => boolean) | undefined, what: string): void {
+  if (isReadable === undefined || isReadable()) return;
+  const text = `some engines run an earlier release, which cannot read ${what}; retry later`;
+  throw faultFor('upgrade_in_progress', text, { retryAfterS: 60 });
 }
 
 /**

@@ -90,8 +90,9 @@ export class InstanceSourcing
 
   sizeOfRecord({ change }: InstanceEvent): number {
     if (change.kind === 'trimmed') return RECORD_BYTES + 2 * (change.floor.state?.length ?? 0);
-    if (change.kind === 'forked') return RECORD_BYTES + 2 * change.start.state.length;
-    if (change.kind !== 'observed') return RECORD_BYTES;
+    const stateBytes = change.kind === 'forked' ? 2 * change.start.state.length : 0;
+    const tagBytes = 'tagsJson' in change ? (change.tagsJson?.length ?? 0) : 0;
+    if (change.kind !== 'observed') return RECORD_BYTES + stateBytes + tagBytes;
     const keyBytes = (change.items?.keys ?? []).reduce((sum, one) => sum + bytesOfKey(one), 0);
     return change.observations.reduce(
       (sum, { contextJson }) => sum + RECORD_BYTES + contextJson.length,
@@ -232,7 +233,9 @@ const NO_CONTEXT = '{}';
  * Encodes an event as `[model version, server time, key, kind, …fields of the kind]`, plain JSON.
  */
 export function recordOfEvent({ modelVersion, atMs, answerKey, change }: InstanceEvent): unknown {
-  return [modelVersion, atMs, recordOfKey(answerKey), change.kind, ...fieldsOf(change)];
+  // A kind of its own, because release 1.0 would ignore added fields.
+  const tagged = 'tagsJson' in change ? ['tagged', change.tagsJson] : [];
+  return [modelVersion, atMs, recordOfKey(answerKey), ...tagged, change.kind, ...fieldsOf(change)];
 }
 
 function recordOfKey(answerKey: AnswerKey | undefined): unknown {
@@ -328,6 +331,10 @@ function changeOf(kind: unknown, fields: readonly unknown[], modelVersion: strin
       return { kind, mode: fields[0] as 'initial' | 'default' };
     case 'trimmed':
       return { kind, floor: floorOf(fields) };
+    case 'tagged': {
+      const [tagsJson, inner, ...rest] = fields as [string, ...unknown[]];
+      return { ...changeOf(inner, rest, modelVersion), tagsJson } as InstanceChange;
+    }
     default:
       throw unreadable();
   }

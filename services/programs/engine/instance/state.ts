@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import type { InstanceEvent } from '#engine/instance/event';
+import type { InstanceEvent, Texts } from '#engine/instance/event';
 import { CYCLE_INTERVAL_MS_MIN, type Model, type Models } from '#identity/model';
 import type { State } from '#identity/state';
 import type { Flags } from '#identity/transitions';
@@ -33,7 +33,7 @@ export type InstanceState = {
    * rows are from the last checkpoint; later rows are in `unstored`.
    */
   head: InstanceHead | undefined;
-  /** Memory of name and description, in bytes. */
+  /** Memory of name, description and tags, in bytes. */
   readonly textBytes: number;
   /**
    * Whether the store may share the head's model, so that a cycle must copy the model. A checkpoint
@@ -318,9 +318,9 @@ export function bytesOfText(text: string): number {
   return WIDE.test(text) ? 2 * text.length : text.length;
 }
 
-/** Memory of a head's text, in bytes. */
-export function bytesOfHeadText(head: InstanceHead | undefined): number {
-  return bytesOfText(head?.name ?? '') + bytesOfText(head?.description ?? '');
+/** Memory of the text in a head or a change, in bytes. */
+export function bytesOfHeadText({ name = '', description = '', tagsJson = '' }: Texts = {}) {
+  return bytesOfText(name) + bytesOfText(description) + bytesOfText(tagsJson);
 }
 
 /** Memory of a head's model, in bytes; 0 for a deleted instance. */
@@ -391,7 +391,7 @@ function bytesOfTexts({ change }: InstanceEvent): number {
     case 'created':
     case 'forked':
     case 'renamed':
-      return bytesOfText(change.name ?? '') + bytesOfText(change.description ?? '');
+      return bytesOfHeadText(change);
     case 'observed':
       return change.observations.reduce((sum, one) => sum + bytesOfText(one.contextJson), 0);
     case 'removed':

@@ -92,6 +92,9 @@ export interface EngineRequest {
     | { $case: "readForkStart"; value: ReadForkStart }
     | { $case: "fork"; value: ForkInstance }
     | //
+    /** Since 1.1: create, fork or rename with tags. An engine of 1.0 would ignore the tags. */
+    { $case: "tagged"; value: TaggedChange }
+    | //
     /** The following commands are sent by engines only. */
     { $case: "putListingRow"; value: PutListingRow }
     | { $case: "removeListingRow"; value: RemoveListingRow }
@@ -120,6 +123,15 @@ export interface ReadInstance {
 export interface RenameInstance {
   name?: string | undefined;
   description?: string | undefined;
+}
+
+/** Sets all tags of an instance together with another change. */
+export interface TaggedChange {
+  /** Object of keys and values, as JSON text. `{}`: no tags. */
+  tagsJson: string;
+  change: { $case: "create"; value: CreateInstance } | { $case: "fork"; value: ForkInstance } | //
+  /** Without name and description, only the tags change. */
+  { $case: "rename"; value: RenameInstance } | undefined;
 }
 
 export interface RemoveInstance {
@@ -605,6 +617,9 @@ export const EngineRequest: MessageFns<EngineRequest> = {
       case "fork":
         ForkInstance.encode(message.command.value, writer.uint32(498).fork()).join();
         break;
+      case "tagged":
+        TaggedChange.encode(message.command.value, writer.uint32(506).fork()).join();
+        break;
       case "putListingRow":
         PutListingRow.encode(message.command.value, writer.uint32(322).fork()).join();
         break;
@@ -920,6 +935,14 @@ export const EngineRequest: MessageFns<EngineRequest> = {
             message.command = { $case: "fork", value: ForkInstance.decode(reader, reader.uint32()) };
             continue;
           }
+          case 63: {
+            if (tag !== 506) {
+              break;
+            }
+
+            message.command = { $case: "tagged", value: TaggedChange.decode(reader, reader.uint32()) };
+            continue;
+          }
           case 40: {
             if (tag !== 322) {
               break;
@@ -1162,6 +1185,87 @@ export const RenameInstance: MessageFns<RenameInstance> = {
             }
 
             message.description = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTaggedChange(): TaggedChange {
+  return { tagsJson: "", change: undefined };
+}
+
+export const TaggedChange: MessageFns<TaggedChange> = {
+  encode(message: TaggedChange, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.tagsJson !== "") {
+      writer.uint32(10).string(message.tagsJson);
+    }
+    switch (message.change?.$case) {
+      case "create":
+        CreateInstance.encode(message.change.value, writer.uint32(18).fork()).join();
+        break;
+      case "fork":
+        ForkInstance.encode(message.change.value, writer.uint32(26).fork()).join();
+        break;
+      case "rename":
+        RenameInstance.encode(message.change.value, writer.uint32(34).fork()).join();
+        break;
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TaggedChange {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTaggedChange();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.tagsJson = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.change = { $case: "create", value: CreateInstance.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.change = { $case: "fork", value: ForkInstance.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.change = { $case: "rename", value: RenameInstance.decode(reader, reader.uint32()) };
             continue;
           }
         }
