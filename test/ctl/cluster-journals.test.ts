@@ -18,12 +18,15 @@ journals('shows the head of a journal and the records of its tail, newest first'
   const at = (seconds: number) => seen({ timestampMs: Date.now() + seconds * 1_000 });
   await cluster.ask(ID, process(at(2), at(4)));
   await cluster.ask(ID, { kind: 'reset', mode: 'default' });
+  const rename = { kind: 'rename', name: undefined, description: undefined } as const;
+  await cluster.ask(ID, { ...rename, tagsJson: '{"team":"a"}' });
   const incarnation = cluster.node('a').incarnation?.id ?? '';
   const text = await ctlOn(cluster).text('journal', incarnation);
   const [, head = '', , , ...lines] = text.split('\n');
   assert.match(head, new RegExp(`^${incarnation} +a:8100 +0 +\\d+ +no +8$`));
   const whats = lines.map((line) => /(\d) +\d{4}-\S+Z +(.*)$/.exec(line)?.slice(1));
   assert.equal(whats, [
+    ['5', 'tags changed'],
     ['4', 'reset to default'],
     ['3', 'observed 2'],
     ['2', 'observed order 0.7, confidence 1'],
@@ -31,7 +34,8 @@ journals('shows the head of a journal and the records of its tail, newest first'
   ]);
   const data = await ctlOn(cluster).data('journal', incarnation, '--last', '1');
   assert.equal([data.address, data.is_sealed, data.records.length], ['a:8100', false, 1]);
-  assert.equal(data.records[0].event.slice(3), ['reset', 'default']);
+  const tagged = ['tagged', '{"team":"a"}', 'renamed', null, null];
+  assert.equal(data.records[0].event.slice(3), tagged);
 });
 
 journals('reports corrupt records and continues', async () => {

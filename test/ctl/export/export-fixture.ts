@@ -90,7 +90,9 @@ export async function source(): Promise<Cluster> {
   for (let n = 1; n <= 60; n += 1) {
     await ask(IDS.drifting, pushed(n), n === 31 ? { modelVersion: MODEL_1_1.version } : {});
   }
-  await ask(IDS.drifting, { kind: 'rename', name: 'Näme\u0007', description: undefined });
+  const tagsJson = JSON.stringify({ 'te\u0001am': '"a"', Team: '😀' });
+  const renamed = { kind: 'rename', name: 'Näme\u0007', description: undefined, tagsJson } as const;
+  await ask(IDS.drifting, renamed);
   for (const [index, mode] of (['initial', 'default', 'initial'] as const).entries()) {
     const timestampMs = START_MS + 10_000 * (index + 1);
     await ask(IDS.reset, observed({ timestampMs, signal: -0, confidence: 0.1 + 0.2 }));

@@ -188,9 +188,9 @@ function changeText(change: InstanceChange): string {
       return `forked ${quoted(change.name)} from ${from} for ${change.accountId}`;
     }
     case 'renamed':
-      return change.name === undefined
-        ? 'description changed'
-        : `renamed to ${quoted(change.name)}`;
+      if (change.name !== undefined) return `renamed to ${quoted(change.name)}`;
+      if (change.description !== undefined) return 'description changed';
+      return change.tagsJson === undefined ? 'description changed' : 'tags changed';
     case 'removed':
       return 'removed';
     case 'reset':

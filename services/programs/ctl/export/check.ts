@@ -7,6 +7,7 @@ import { importedPlan, keyOf, type LineOf } from '#ctl/export/schema';
 import { Progress, percentOf } from '#ctl/printed-text';
 import { knownResets, verifyHead } from '#ctl/verify/heads';
 import { isWithin } from '#ctl/verify/states';
+import { tagFieldsOf } from '#edge/schemas/instance';
 import { MODELS, type Model } from '#identity/model';
 import { MODE_KEYS } from '#identity/modes';
 import type { State } from '#identity/state';
@@ -321,6 +322,7 @@ function headOf(line: LineOf<'instance'>, accountId: string, model: State): Inst
     accountId,
     name: line.name,
     description: line.description,
+    ...tagFieldsOf(line.tags),
     createdAtMs: line.created_at_ms,
     updatedAtMs: line.updated_at_ms,
     deletedAtMs: undefined,

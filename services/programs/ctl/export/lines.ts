@@ -87,12 +87,13 @@ export function keyLine(key: ApiKeyRecord): string {
 
 /** Instance line, without rows. */
 export function instanceLine(id: string, head: InstanceHead): string {
-  const { model, floor } = head;
+  const { model, floor, tagsJson } = head;
   return line('instance', {
     id,
     version: head.version,
     name: head.name,
     description: head.description,
+    tags: tagsJson === undefined ? undefined : JSON.parse(tagsJson),
     created_at_ms: head.createdAtMs,
     updated_at_ms: head.updatedAtMs,
     origin_ms: head.originMs,

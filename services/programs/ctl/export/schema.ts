@@ -5,7 +5,7 @@ import { isAccountId, KEY_SCOPES } from '#accounts/api-key';
 import { type Limits, limitsOf } from '#accounts/plan';
 import { EXPORT_FORMAT, EXPORT_VERSION } from '#ctl/export/lines';
 import { ContextJson } from '#edge/endpoints/observations';
-import { CreateInstance } from '#edge/schemas/instance';
+import { CreateInstance, Tags } from '#edge/schemas/instance';
 import { compactJson, parseJsonBody } from '#edge/serve/json';
 import { MODE_KEYS } from '#identity/modes';
 import {
@@ -118,6 +118,7 @@ const InstanceLine = z.strictObject({
   version: Ordinal,
   name: CreateInstance.shape.name,
   description: CreateInstance.shape.description.unwrap(),
+  tags: Tags.optional(),
   created_at_ms: Time,
   updated_at_ms: Time,
   origin_ms: Time,
