@@ -33,6 +33,7 @@ export async function instanceCases(tape: Tape): Promise<void> {
   const fields = {
     name: 'Ada',
     description: 'plans the week',
+    tags: { team: 'planning', Zürich: '' },
     initial_config: { mode_strengths: { order: 0.8, perception: 0.6 }, energy_level: 0.9 },
   };
   const options = { idempotency_key: tape.newKey() };
@@ -57,6 +58,10 @@ export async function instanceCases(tape: Tape): Promise<void> {
   tape.service.wait(APART_MS);
   const update: Call = { method: 'instances.update', arguments: arguments_ };
   await tape.record('update: a new name', update);
+  await tape.record('update: new tags replace all tags', {
+    ...update,
+    arguments: { id, tags: { team: 'releases' } },
+  });
   await tape.record('get: modified since', conditional);
   const stale = { ...update, options: { if_match: etag } };
   await tape.record('update: If-Match of an older version', stale);

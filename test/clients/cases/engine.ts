@@ -118,7 +118,7 @@ async function pastCases(tape: Tape, instance: string): Promise<void> {
   await tape.record('states: stored states', states({ points: 5, generation: 1 }));
   await tape.record('states: an unknown cycle', states({ cycles: [9_000] }), { expect: {} });
   const key = { idempotency_key: tape.newKey() };
-  const call = fork({ cycle: 3, description: 'another future' }, key);
+  const call = fork({ cycle: 3, description: 'another future', tags: { of: 'a fork' } }, key);
   await tape.record('fork: in the state after a cycle', call);
   await tape.record('fork: the same key again is a replay', call);
   const { id } = await tape.play(fork({ cycle: 2, generation: 1 }));

@@ -65,7 +65,7 @@ export class Instances {
   }
 
   /**
-   * Changes name, description or both. The call is retried only if the failed attempt certainly
+   * Changes name, description or tags. The call is retried only if the failed attempt certainly
    * changed nothing; otherwise the outcome is unknown, and the error has `mayHaveHappened` set.
    * Throws `ConflictError` if `ifMatch` is not the current version.
    */

@@ -252,6 +252,7 @@ class AsyncInstanceHandle(AsyncInstanceReads):
         *,
         cycle: int,
         description: str | None = None,
+        tags: dict[str, str] | None = None,
         generation: int | None = None,
         idempotency_key: str | None = None,
         request_id: str | None = None,
@@ -264,6 +265,7 @@ class AsyncInstanceHandle(AsyncInstanceReads):
             name: Name of the new instance, 1 to 100 code points.
             cycle: The new instance begins in the state after this cycle.
             description: Up to 2,000 code points; default empty.
+            tags: As for a create; default the tags of this instance.
             generation: Number of the generation of ``cycle``; default the present generation.
             idempotency_key: 1 to 255 printable ASCII characters; default a new UUIDv7.
             request_id: Caller's request id.
@@ -281,6 +283,7 @@ class AsyncInstanceHandle(AsyncInstanceReads):
             "name": name,
             "cycle": cycle,
             "description": description,
+            "tags": tags,
             "generation": generation,
         }
         call = send(

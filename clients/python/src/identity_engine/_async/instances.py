@@ -40,6 +40,7 @@ class AsyncInstances:
         name: str,
         *,
         description: str | None = None,
+        tags: dict[str, str] | None = None,
         initial_config: InitialConfigInput | None = None,
         idempotency_key: str | None = None,
         request_id: str | None = None,
@@ -51,6 +52,8 @@ class AsyncInstances:
         Args:
             name: 1 to 100 code points.
             description: Up to 2,000 code points; default empty.
+            tags: At most 16 tags. A key has 1 to 64 code points, a value up to 256. Keys are
+                compared exactly.
             initial_config: ``mode_strengths`` (0 to 1 each, default 0) and ``energy_level`` (0 to
                 1, default 0.8), such as the ``initial_config`` of a test result.
             idempotency_key: 1 to 255 printable ASCII characters; default a new UUIDv7.
@@ -63,7 +66,12 @@ class AsyncInstances:
             ForbiddenError: The key is read-only, or the plan allows no further instance
                 (``instance_limit``).
         """
-        fields = {"name": name, "description": description, "initial_config": initial_config}
+        fields = {
+            "name": name,
+            "description": description,
+            "tags": tags,
+            "initial_config": initial_config,
+        }
         call = send(
             "POST",
             "/instances",
@@ -127,12 +135,13 @@ class AsyncInstances:
         *,
         name: str | None = None,
         description: str | None = None,
+        tags: dict[str, str] | None = None,
         if_match: str | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Result[UpdatedInstance]:
-        """Changes name, description or both. The state stays unchanged.
+        """Changes name, description or tags. The state stays unchanged.
 
         The call is retried only if the failed attempt certainly changed nothing. Otherwise, a retry
         could overwrite a later change by another caller.
@@ -141,6 +150,7 @@ class AsyncInstances:
             id: ``inst_`` and 16 hexadecimal digits.
             name: 1 to 100 code points; default unchanged.
             description: Up to 2,000 code points; default unchanged.
+            tags: Replaces all tags, with the rules of ``create``; default unchanged.
             if_match: An ``etag``: the change applies only if this is the current version.
             request_id: Caller's request id.
             timeout_s: Deadline including retries, in seconds.
@@ -150,7 +160,7 @@ class AsyncInstances:
             ConflictError: The current version differs (``version_mismatch``).
             NotFoundError: The account has no instance with this id.
         """
-        fields = {"name": name, "description": description}
+        fields = {"name": name, "description": description, "tags": tags}
         call = send(
             "PATCH",
             path_of("instances", id),
