@@ -1,5 +1,5 @@
 import type { EngineCommand, ObservationInput } from '#grpc/engine-messages';
-import { markOf, nameOf, type Requested } from '#test/simulation/checks/history';
+import { markOf, nameOf, type Requested, tagsOf } from '#test/simulation/checks/history';
 import { LISTED_MAX } from '#test/simulation/checks/listings';
 import type { SeededRandom } from '#test/simulation/seeded-random';
 
@@ -80,13 +80,14 @@ export class CallerRequests {
 
 /** Converts a request to an engine command. */
 export function commandOf(requested: Requested, id: number, random: SeededRandom): EngineCommand {
+  const texts = { name: nameOf(id), tagsJson: tagsOf(id) };
   switch (requested.kind) {
     case 'create': {
       const { modeStrengths, energyLevel } = requested;
-      return { kind: 'create', name: nameOf(id), description: '', modeStrengths, energyLevel };
+      return { kind: 'create', ...texts, description: '', modeStrengths, energyLevel };
     }
     case 'rename':
-      return { kind: 'rename', name: nameOf(id), description: undefined };
+      return { kind: 'rename', ...texts, description: undefined };
     case 'remove':
       return { kind: 'remove' };
     case 'process': {

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { etagOf } from '#engine/instance/keyed-answers';
 import { OBSERVATIONS } from '#storage/ports/rows';
-import { markOf, vitalsText } from '#test/simulation/checks/history';
+import { markOf, tagsOf, vitalsText } from '#test/simulation/checks/history';
 import { ACCOUNT, INSTANCE, lived, reanswer } from '#test/simulation/checks/honest-scene';
 import { chunksOf } from '#test/storage/contracts/rows';
 
@@ -216,6 +216,17 @@ checks('find stored listings that differ from the instances', () => {
     misnamed.tables.putLine(ACCOUNT, INSTANCE, 99, { ...row, name: 'n999' });
   }
   assert.match(misnamed.violation(), /listed as "n999"/);
+});
+
+checks('find lost tags, and tags of another call than the name', () => {
+  const scene = lived().store();
+  const head = scene.tables.head(INSTANCE);
+  if (head === undefined) throw new Error('the scene has a stored instance');
+  const { tagsJson: _, ...untagged } = head;
+  scene.tables.putHead(INSTANCE, untagged);
+  assert.match(scene.violation(), /stored tags are none/);
+  scene.tables.putHead(INSTANCE, { ...head, tagsJson: tagsOf(999) });
+  assert.match(scene.violation(), /stored tags are .*n999/);
 });
 
 checks('find a stored instance that no call can have created', () => {

@@ -67,6 +67,11 @@ export function nameOf(callId: number): string {
   return `n${callId}`;
 }
 
+/** Tags that a create or rename call gives to its instance, as JSON text. */
+export function tagsOf(callId: number): string {
+  return JSON.stringify({ call: nameOf(callId) });
+}
+
 /** All calls with their outcomes, ordered by start time. */
 export class History {
   readonly calls: Call[] = [];

@@ -11,6 +11,7 @@ import {
   nameOf,
   type Requested,
   type Seen,
+  tagsOf,
   vitalsText,
 } from '#test/simulation/checks/history';
 import { checkListings } from '#test/simulation/checks/listings';
@@ -46,13 +47,14 @@ export class HonestScene {
   #version = 0;
   #generation = 1;
   #state: State;
-  #name = '';
+  /** Id of the call that set name and tags. */
+  #authorId = 0;
   readonly #report = newReport();
 
   constructor() {
     this.#state = newest.create(CREATE);
     const create = this.#do({ ...CREATE, kind: 'create' });
-    this.#name = nameOf(create.id);
+    this.#authorId = create.id;
     this.head = this.#headNow();
   }
 
@@ -83,7 +85,7 @@ export class HonestScene {
 
   rename(): Call {
     const call = this.#do({ kind: 'rename' });
-    this.#name = nameOf(call.id);
+    this.#authorId = call.id;
     return call;
   }
 
@@ -124,7 +126,7 @@ export class HonestScene {
     const call = this.#begin({ kind: 'list' });
     call.instance = '';
     const isGone = this.head.deletedAtMs !== undefined;
-    const listed = new Map(isGone ? [] : [[INSTANCE, this.#name]]);
+    const listed = new Map(isGone ? [] : [[INSTANCE, nameOf(this.#authorId)]]);
     return this.#answer(call, { ...NOTHING, listed, total: listed.size });
   }
 
@@ -207,8 +209,9 @@ export class HonestScene {
     return {
       version: this.#version,
       accountId: ACCOUNT,
-      name: this.#name,
+      name: nameOf(this.#authorId),
       description: '',
+      tagsJson: tagsOf(this.#authorId),
       createdAtMs: 0,
       updatedAtMs: 0,
       deletedAtMs: undefined,

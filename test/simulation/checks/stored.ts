@@ -1,7 +1,7 @@
 import { newestRows } from '#storage/ports/chunks';
 import { type HistoryRow, type InstanceHead, trimmedOf } from '#storage/ports/instances';
 import { OBSERVATIONS } from '#storage/ports/rows';
-import { type Call, type History, markOf, nameOf } from '#test/simulation/checks/history';
+import { type Call, type History, markOf, nameOf, tagsOf } from '#test/simulation/checks/history';
 import { TrimmedMarks } from '#test/simulation/checks/trimmed-marks';
 import type { ActorTables } from '#test/simulation/simulated/actor-tables';
 import { isReplayed, type ResetMode } from '#test/simulation/stored/replay';
@@ -137,7 +137,10 @@ function checkLive(
   }
 }
 
-/** The stored name must come from the newest acknowledged call, or from an unknown outcome. */
+/**
+ * The stored name must come from the newest acknowledged call, or from an unknown outcome. The
+ * stored tags must come from the same call.
+ */
 function checkName(
   instance: string,
   calls: readonly Call[],
@@ -148,6 +151,10 @@ function checkName(
     ({ requested }) => requested.kind === 'create' || requested.kind === 'rename',
   );
   const author = named.find(({ id }) => nameOf(id) === head.name);
+  if (author !== undefined && head.tagsJson !== tagsOf(author.id)) {
+    const tags = head.tagsJson ?? 'none';
+    throw new Violation(`${instance}: the stored tags are ${tags}, and the name is "${head.name}"`);
+  }
   if (author !== undefined && author.outcome.kind === 'unknown') return;
   if (author === undefined || !isAcknowledged(author)) {
     throw new Violation(`${instance}: no successful call set the name "${head.name}"`);
