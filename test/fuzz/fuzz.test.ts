@@ -46,16 +46,22 @@ async function foundWith(planted: Planted, seed = 7): Promise<string[]> {
 }
 
 /** The fuzzer's findings in an HTTP server that answers only `answered` requests per connection. */
-function foundWithin(answered: number): Promise<string[]> {
+async function foundWithin(answered: number): Promise<string[]> {
+  const found: string[] = [];
+  for (const seed of CONVERSATIONS) found.push(...(await foundAt(closingAfter(answered), seed)));
+  return found;
+}
+
+/** Server that answers this number of requests on each connection, and then closes it. */
+function closingAfter(answered: number): Server {
   const counts = new WeakMap<Socket, number>();
   const kept = { ...HEADERS, Connection: 'keep-alive', 'Content-Length': FINE.body.length };
-  const server = createHttpServer(({ socket }, response) => {
+  return createHttpServer(({ socket }, response) => {
     const count = (counts.get(socket) ?? 0) + 1;
     counts.set(socket, count);
     if (count > answered) socket.end();
     else response.writeHead(404, kept).end(FINE.body);
   });
-  return foundAt(server, 7);
 }
 
 /** The fuzzer's findings in a server. Closes the server. */
@@ -72,6 +78,9 @@ async function foundAt(server: Server, seed: number): Promise<string[]> {
 function without(name: string): Record<string, string> {
   return Object.fromEntries(Object.entries(HEADERS).filter(([known]) => known !== name));
 }
+
+/** Seeds whose rounds together send one, two and five requests in a row. */
+const CONVERSATIONS = [7, 8, 9, 11];
 
 const finds = suite('the fuzzer');
 

@@ -34,6 +34,7 @@ const INEXPRESSIBLE = new Map([
   ['duplicate_question', 'each question may be answered once (model 6)'],
   ['duplicate_key', 'JSON parsers drop duplicate keys before the schema is checked (decision 2)'],
   ['too_deep', 'a context may have at most 16 levels'],
+  ['endpoint_refused', 'an operator may allow other addresses than public ones (interface 6.16)'],
   ['too_long', 'a serialized context may have at most 8 KiB'],
 ]);
 
