@@ -1,7 +1,7 @@
 /**
  * Lag of the log of an account under load: time from a change at the server until a follower has the
- * event. A follower reads pages (`GET /v1/events`) or is a webhook endpoint. A run without `--quick` replaces the section "Log of transitions" in
- * bench/SCALE.md.
+ * event. A follower reads pages (`GET /v1/events`) or is a webhook endpoint. A run without `--quick`
+ * (15 min) replaces the section "Log of transitions" in bench/SCALE.md.
  *
  *   node bench/transitions.ts [--quick]
  */
@@ -47,6 +47,12 @@ const PACED_PER_S = 4_000;
 
 /** Maximum number of changes in a message to a webhook endpoint. */
 const MAX_BATCH = 100;
+
+/** Number of instances of a large account. */
+const MANY = 1_000_000;
+
+/** Instances that go through a period together, before the next instances do. */
+const BLOCK = 20_000;
 
 const FULL = { instances: 20_000, seconds: 60 };
 const QUICK = { instances: 2_000, seconds: 5 };
@@ -132,8 +138,10 @@ async function load(
   for (let step = 0; performance.now() < endMs; step += 1) {
     const isCalm = step % PERIOD === PERIOD - 1;
     second += isCalm ? CALM_S : STRESSED_S;
-    for (let at = 0; at < ids.length && performance.now() < endMs; at += OBSERVATIONS) {
-      const part = ids.slice(at, at + OBSERVATIONS);
+    const start = (Math.floor(step / PERIOD) * BLOCK) % ids.length;
+    const block = ids.slice(start, start + BLOCK);
+    for (let at = 0; at < block.length && performance.now() < endMs; at += OBSERVATIONS) {
+      const part = block.slice(at, at + OBSERVATIONS);
       await account.observe(part, second, isCalm);
       sent += part.length;
       await sleep(Math.max(0, beginMs + (1_000 * sent) / perS - performance.now()));
@@ -235,6 +243,12 @@ for (const [name, start] of topologies) {
   const run = { name, follow: followPages, perS: Number.POSITIVE_INFINITY };
   rows.push(await measured(run, service, size));
 }
+if (!values.quick) {
+  await using service = await startStandalone();
+  const name = `standalone in memory, ${numberText(MANY, 0)} instances`;
+  const run = { name, follow: followPages, perS: Number.POSITIVE_INFINITY };
+  rows.push(await measured(run, service, { ...size, instances: MANY }));
+}
 const networks = { SERVICE_WEBHOOK_NETWORKS: '127.0.0.0/8' };
 const onFile = fileVariables(join(temporaryFolder(), 'webhooks.db'));
 for (const [name, variables] of [
@@ -253,7 +267,7 @@ const table = tableOf(
 );
 const about =
   `Fleet calls of ${OBSERVATIONS} observations, one call after the other, observe ` +
-  `${size.instances} instances of one account for ${size.seconds} s. Observations raise the stress ` +
+  `${size.instances} instances of one account for ${size.seconds} s, unless the row has a number. Observations raise the stress ` +
   'of an instance three times and then let it fall, so that many change stress state, drift level ' +
   'or actions. One follower reads all types of events in pages with a long poll, or is a webhook ' +
   `endpoint with up to ${MAX_BATCH} changes in a message and ${PACED_PER_S} observations a second. ` +
