@@ -120,6 +120,8 @@ several('an item has the description of its row while the instance cannot be rea
   instances.readHead = async () => undefined;
   const [item] = (await list()).data;
   assert.equal([item.description, item.cycle_count], ['first of her name', 0]);
+  // A caller who sends `{}` back would delete the tags.
+  assert.is(item.tags, undefined);
   instances.readHead = readHead;
   let finds = 0;
   listings.find = async () => {

@@ -88,7 +88,7 @@ asking('numbers arrive unrounded', async () => {
   const engine = () => summariesAnswer(['i1'], async () => headAt(3, energy), MODELS);
   const { summariesOf } = ownersUnderTest({ a: engine }, { i1: 'a' });
   const [summary] = (await summariesOf('acct_1', ['i1'])).values();
-  assert.equal(summary, { cycle: 3, energy, description: 'as described', tagsJson: '{}' });
+  assert.equal(summary, { cycle: 3, energy, description: 'as described', tags: {} });
 });
 
 asking('tags arrive unchanged, from owners and from the store', async () => {
@@ -104,10 +104,13 @@ asking('tags arrive unchanged, from owners and from the store', async () => {
     storedHeadOf: tagged,
   });
   const summaries = await summariesOf('acct_1', ['owned', 'stored']);
-  assert.equal([...summaries].map(([id, summary]) => [id, summary.tagsJson]).toSorted(), [
-    ['owned', tagsJson],
-    ['stored', tagsJson],
-  ]);
+  assert.equal(
+    [...summaries].map(([id, summary]) => [id, JSON.stringify(summary.tags)]).toSorted(),
+    [
+      ['owned', tagsJson],
+      ['stored', tagsJson],
+    ],
+  );
 });
 
 asking('calls belong to the trace of the page', async () => {

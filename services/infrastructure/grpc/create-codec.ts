@@ -64,20 +64,24 @@ export function untaggedFromWire(wire: WireUntagged): NamingCommand {
 export function taggedFromWire({ tagsJson, change }: TaggedChange): NamingCommand {
   if (change === undefined) throw unknownCall();
   trustText(tagsJson, '{}'.length, TAGS_LENGTH_MAX, 'tags');
-  if (!isTags(tagsJson)) throw brokenMessage('tags');
+  if (!isTagsJson(tagsJson)) throw brokenMessage('tags');
   return { ...untaggedFromWire(change), tagsJson };
 }
 
 /** Whether a text is a JSON object of at most `TAGS_MAX` texts. */
-function isTags(json: string): boolean {
+export function isTagsJson(json: string): boolean {
   try {
-    const tags: unknown = JSON.parse(json);
-    if (typeof tags !== 'object' || tags === null || Array.isArray(tags)) return false;
-    const values: unknown[] = Object.values(tags);
-    return values.length <= TAGS_MAX && values.every((value) => typeof value === 'string');
+    return isTags(JSON.parse(json));
   } catch {
     return false;
   }
+}
+
+/** Whether a value is an object of at most `TAGS_MAX` texts. */
+export function isTags(value: unknown): value is Readonly<Record<string, string>> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const texts: unknown[] = Object.values(value);
+  return texts.length <= TAGS_MAX && texts.every((text) => typeof text === 'string');
 }
 
 function renameFromWire({ name, description }: WireRename): NamingCommand {

@@ -9,6 +9,7 @@ import { ctl } from '#test/ctl/ctl-run';
 import {
   ACCOUNT,
   askerOf,
+  changed,
   engineOn,
   exportOf,
   folderOfTest,
@@ -211,6 +212,19 @@ imported('accepts a reset, and can be exported again', async () => {
   assert.ok(body.length > 0);
   const again = await exportOf(to);
   assert.is(again.split('\n').length, (await exportOf(from)).split('\n').length);
+});
+
+// Such a head would have a flag that release 1.0 refuses, although the instance has no tags.
+imported('stores no tags for an empty object', async () => {
+  await using from = await source();
+  await using to = await target();
+  const untag = (line: object) => ({ ...line, tags: {} });
+  const edited = changed(await exportOf(from), 'instance', untag);
+  assert.is((await importOf(to, edited)).code, 0);
+  for (const id of Object.values(IDS)) {
+    const { tagsJson } = (await to.stores.instances.readHead(id)) ?? {};
+    assert.is.not(tagsJson, '{}', id);
+  }
 });
 
 lines.run();

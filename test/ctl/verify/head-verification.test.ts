@@ -175,6 +175,13 @@ function withRow({ rows }: History, ordinal: number, change: Partial<HistoryRow>
   return { rows: rows.map((row) => (row.ordinal === ordinal ? { ...row, ...change } : row)) };
 }
 
+broken('is reported when the tags are no object of texts', async () => {
+  for (const tagsJson of ['', '[]', 'null', '{"team":1}']) {
+    const head = (history: History) => ({ head: { ...history.head, tagsJson } });
+    assert.is(await differencesAfter(head), `the tags are no object of texts: ${tagsJson}`);
+  }
+});
+
 broken('is reported when a row has other values', async () => {
   const changes = [{ signal: 0.999999 }, { confidence: 0.5 }, { mode: 2 }, { timestampMs: 1 }];
   for (const change of changes) {

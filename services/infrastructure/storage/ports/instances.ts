@@ -88,6 +88,11 @@ export type NewestRows = { readonly after: number; readonly rows: PackedRows };
 /** Tags as JSON text, if there are none. */
 export const NO_TAGS = '{}';
 
+/** Tags as fields of a head. Without tags, a head has no field for them. */
+export function headTags(tagsJson: string | undefined): Pick<InstanceHead, 'tagsJson'> {
+  return tagsJson === undefined || tagsJson === NO_TAGS ? {} : { tagsJson };
+}
+
 /** Value for an instance that never had rows. */
 export const NO_ROWS: NewestRows = { after: 0, rows: '' };
 

@@ -4,7 +4,7 @@ import { type ClusterCommand, type ClusterPorts, NotFoundError } from '#ctl/comm
 import { table } from '#ctl/printed-text';
 import type { FeedRecord } from '#engine/feed/feed';
 import { feedRecordOf } from '#engine/feed/kind';
-import type { InstanceChange } from '#engine/instance/event';
+import { type InstanceChange, isOfTags } from '#engine/instance/event';
 import { eventOfRecord } from '#engine/instance/sourcing';
 import { MODE_KEYS } from '#identity/modes';
 import { type JournalHead, type JournalSlot, SLOTS_UNDER_WAY_MAX } from '#storage/ports/journal';
@@ -189,8 +189,7 @@ function changeText(change: InstanceChange): string {
     }
     case 'renamed':
       if (change.name !== undefined) return `renamed to ${quoted(change.name)}`;
-      if (change.description !== undefined) return 'description changed';
-      return change.tagsJson === undefined ? 'description changed' : 'tags changed';
+      return isOfTags(change) ? 'tags changed' : 'description changed';
     case 'removed':
       return 'removed';
     case 'reset':

@@ -7,7 +7,6 @@ import { importedPlan, keyOf, type LineOf } from '#ctl/export/schema';
 import { Progress, percentOf } from '#ctl/printed-text';
 import { knownResets, verifyHead } from '#ctl/verify/heads';
 import { isWithin } from '#ctl/verify/states';
-import { tagFieldsOf } from '#edge/schemas/instance';
 import { MODELS, type Model } from '#identity/model';
 import { MODE_KEYS } from '#identity/modes';
 import type { State } from '#identity/state';
@@ -15,6 +14,7 @@ import {
   type DriftRow,
   type Floor,
   type HistoryRow,
+  headTags,
   type InstanceHead,
   NO_ROWS,
   packedState,
@@ -322,7 +322,7 @@ function headOf(line: LineOf<'instance'>, accountId: string, model: State): Inst
     accountId,
     name: line.name,
     description: line.description,
-    ...tagFieldsOf(line.tags),
+    ...headTags(line.tags && JSON.stringify(line.tags)),
     createdAtMs: line.created_at_ms,
     updatedAtMs: line.updated_at_ms,
     deletedAtMs: undefined,

@@ -6,6 +6,7 @@ import {
   type ReplayStart,
 } from '#ctl/verify/replay';
 import { differingStates, type StatesStore } from '#ctl/verify/states';
+import { isTagsJson } from '#grpc/create-codec';
 import { MODELS } from '#identity/model';
 import { OFFSET, STATE_LENGTH, type State } from '#identity/state';
 import { storedDrift, storedHistory } from '#storage/ports/chunks';
@@ -14,6 +15,7 @@ import {
   type HistoryRow,
   type InstanceHead,
   type InstanceStore,
+  NO_TAGS,
   trimmedOf,
 } from '#storage/ports/instances';
 import { type StateRow, statePages } from '#storage/ports/states';
@@ -84,7 +86,9 @@ export async function verifyHead(
     const states = branches.observe(row);
     options.onCycle?.(row, states);
   }
-  const differences = order.end();
+  const { tagsJson = NO_TAGS } = head;
+  const wrongTags = isTagsJson(tagsJson) ? [] : [`the tags are no object of texts: ${tagsJson}`];
+  const differences = [...order.end(), ...wrongTags];
   if (differences.length > 0) return { kind: 'different', differences };
   if (branches === undefined) return { kind: 'other_model', modelVersion };
   return verdictOn(head, branches);

@@ -47,11 +47,16 @@ const tagTextOf = (min: number, max: number) =>
     })
     .meta({ pattern: '^[^\\u0000]*$' });
 
-const TAG_RULES = `At most ${TAGS_MAX} tags. A key has 1 to ${TAG_KEY_MAX} characters, a value up to ${TAG_VALUE_MAX}.`;
+const TAG_RULES =
+  `At most ${TAGS_MAX} tags. A key has 1 to ${TAG_KEY_MAX} characters, ` +
+  `a value up to ${TAG_VALUE_MAX}.`;
 
 /** Tags of an instance. Keys are compared exactly. Source: interface 2.4. */
 export const Tags = z
-  .record(tagTextOf(1, TAG_KEY_MAX), tagTextOf(0, TAG_VALUE_MAX))
+  .record(
+    tagTextOf(1, TAG_KEY_MAX).meta({ not: { const: '__proto__' } }),
+    tagTextOf(0, TAG_VALUE_MAX),
+  )
   .refine((tags) => Object.keys(tags).length <= TAGS_MAX, {
     params: { reason: 'too_long' satisfies FaultReason },
     error: `has more than ${TAGS_MAX} tags`,

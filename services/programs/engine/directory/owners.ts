@@ -7,6 +7,7 @@ import {
 } from '#engine/directory/summary';
 import { type Fault, faultFor, toFault } from '#errors/fault';
 import { CALL_TIMEOUT_MS_MAX } from '#grpc/call-bounds';
+import { isTags } from '#grpc/create-codec';
 import {
   bodyText,
   type EngineAnswer,
@@ -19,7 +20,6 @@ import {
 } from '#grpc/engine-messages';
 import type { Models } from '#identity/model';
 import type { Clock } from '#stdlib/clock';
-import { NO_TAGS } from '#storage/ports/instances';
 import type { ListingStore } from '#storage/ports/listings';
 import { traced } from '#telemetry/tracer';
 
@@ -52,9 +52,9 @@ export async function summariesAnswer(
   models: Models,
 ): Promise<EngineAnswer> {
   const summaries = await readSummaries(instanceIds, headOf, models);
-  const rows = [...summaries].map(([id, { cycle, energy, description, tagsJson }]) => {
-    const tags = tagsJson === NO_TAGS ? [] : [JSON.parse(tagsJson)];
-    return [id, cycle, energy, description, ...tags];
+  const rows = [...summaries].map(([id, { cycle, energy, description, tags }]) => {
+    const row = [id, cycle, energy, description];
+    return Object.keys(tags).length === 0 ? row : [...row, tags];
   });
   return plainAnswer(JSON.stringify(rows));
 }
@@ -115,8 +115,8 @@ function parseSummaries(answer: EngineAnswer): Map<string, Summary> | undefined 
     const [id, cycle, energy, description, tags = {}]: unknown[] = Array.isArray(row) ? row : [];
     if (typeof id !== 'string' || typeof cycle !== 'number') return undefined;
     if (typeof energy !== 'number' || typeof description !== 'string') return undefined;
-    if (typeof tags !== 'object') return undefined;
-    summaries.set(id, { cycle, energy, description, tagsJson: JSON.stringify(tags) });
+    if (!isTags(tags)) return undefined;
+    summaries.set(id, { cycle, energy, description, tags });
   }
   return summaries;
 }

@@ -15,8 +15,7 @@ export type Summary = {
   readonly cycle: number;
   readonly energy: number;
   readonly description: string;
-  /** Object of keys and values, as JSON text. */
-  readonly tagsJson: string;
+  readonly tags: Readonly<Record<string, string>>;
 };
 
 /** Head fields for a summary. */
@@ -60,7 +59,7 @@ function summaryOf(
   if (head === undefined || head.model.length === 0) return undefined;
   const { cycle, energy } = reportOf(id, head, models).snapshot;
   const { description, tagsJson = NO_TAGS } = head;
-  return { cycle, energy, description, tagsJson };
+  return { cycle, energy, description, tags: JSON.parse(tagsJson) };
 }
 
 /**
@@ -88,8 +87,9 @@ export function pageAnswer(
 }
 
 /**
- * Listing item. An instance without a summary gets a new instance's values. Reasons: a delete in
- * progress, an unstored create, or a damaged head. Source: interface 2.4.
+ * Listing item. An instance without a summary gets a new instance's values, and no tags, because a
+ * caller may send them back. Reasons: a delete in progress, an unstored create, or a damaged head.
+ * Source: interface 2.4.
  */
 function itemOf(
   { instanceId, name, createdAtMs }: ListedInstance,
@@ -100,7 +100,7 @@ function itemOf(
     id: instanceId,
     name,
     description: summary?.description ?? description ?? '',
-    tags: JSON.parse(summary?.tagsJson ?? NO_TAGS),
+    ...(summary && { tags: summary.tags }),
     created_at: isoTime(createdAtMs),
     cycle_count: summary?.cycle ?? 0,
     energy_level: rounded(summary?.energy ?? ENERGY_DEFAULT),

@@ -9,12 +9,13 @@ import {
   singleAnswer,
   trimmedAnswer,
 } from '#engine/instance/answers';
-import type {
-  AnswerKey,
-  InstanceChange,
-  InstanceEvent,
-  KeyedItems,
-  TimedObservation,
+import {
+  type AnswerKey,
+  type InstanceChange,
+  type InstanceEvent,
+  isOfTags,
+  type KeyedItems,
+  type TimedObservation,
 } from '#engine/instance/event';
 import { etagOf, keptMark, marked } from '#engine/instance/keyed-answers';
 import {
@@ -43,10 +44,10 @@ import {
 import {
   type DriftRow,
   type HistoryRow,
+  headTags,
   type InstanceHead,
   NO_ROWS,
   NO_ROWS_TRIMMED,
-  NO_TAGS,
   packedState,
   trimmedOf,
   unpackedState,
@@ -204,7 +205,7 @@ function firstHead(
     accountId,
     name,
     description,
-    ...tagFieldsOf(tagsJson),
+    ...headTags(tagsJson),
     createdAtMs: atMs,
     updatedAtMs: atMs,
     deletedAtMs: undefined,
@@ -219,11 +220,6 @@ function firstHead(
     newestDrift: NO_ROWS,
     recentCalls: [],
   };
-}
-
-/** Fields of a head with these tags. Without tags, a head has no field for them. */
-function tagFieldsOf(tagsJson: string | undefined): Pick<InstanceHead, 'tagsJson'> {
-  return tagsJson === undefined || tagsJson === NO_TAGS ? {} : { tagsJson };
 }
 
 /**
@@ -260,7 +256,7 @@ function renamed(
   const { cycle, flags } = present(instanceId, state, ports);
   const { tagsJson: tagsBefore, ...before } = headOf(state);
   const { name = before.name, description = before.description, tagsJson = tagsBefore } = change;
-  const texts = { name, description, ...tagFieldsOf(tagsJson) };
+  const texts = { name, description, ...headTags(tagsJson) };
   const head = { ...before, version, updatedAtMs: atMs, ...texts };
   const leavingBytes =
     leaving(before.description, description) + leaving(tagsBefore, texts.tagsJson);
@@ -276,10 +272,6 @@ function renamed(
 /** Memory of a replaced text, in bytes. */
 function leaving(before: string | undefined, after: string | undefined): number {
   return before === undefined || before === after ? 0 : bytesOfText(before);
-}
-
-function isOfTags({ name, description, tagsJson }: Of<'renamed'>): boolean {
-  return tagsJson !== undefined && name === undefined && description === undefined;
 }
 
 /** Leaves a tombstone with account and deletion time (architecture 3.2). */

@@ -64,6 +64,11 @@ export type InstanceEvent = {
 /** Texts of a head or a change. */
 export type Texts = { readonly [text in 'name' | 'description' | 'tagsJson']?: string | undefined };
 
+/** Whether a change sets tags, and neither name nor description. */
+export function isOfTags({ name, description, tagsJson }: Texts): boolean {
+  return tagsJson !== undefined && name === undefined && description === undefined;
+}
+
 /** Whether this kind affects the account's listing. */
 export function isListedChange(kind: InstanceChange['kind']): boolean {
   return kind === 'created' || kind === 'forked' || kind === 'renamed' || kind === 'removed';

@@ -91,7 +91,7 @@ export class InstanceSourcing
   sizeOfRecord({ change }: InstanceEvent): number {
     if (change.kind === 'trimmed') return RECORD_BYTES + 2 * (change.floor.state?.length ?? 0);
     const stateBytes = change.kind === 'forked' ? 2 * change.start.state.length : 0;
-    const tagBytes = 'tagsJson' in change ? (change.tagsJson?.length ?? 0) : 0;
+    const tagBytes = tagsIn(change)?.length ?? 0;
     if (change.kind !== 'observed') return RECORD_BYTES + stateBytes + tagBytes;
     const keyBytes = (change.items?.keys ?? []).reduce((sum, one) => sum + bytesOfKey(one), 0);
     return change.observations.reduce(
@@ -234,7 +234,8 @@ const NO_CONTEXT = '{}';
  */
 export function recordOfEvent({ modelVersion, atMs, answerKey, change }: InstanceEvent): unknown {
   // A kind of its own, because release 1.0 would ignore added fields.
-  const tagged = 'tagsJson' in change ? ['tagged', change.tagsJson] : [];
+  const tagsJson = tagsIn(change);
+  const tagged = tagsJson === undefined ? [] : ['tagged', tagsJson];
   return [modelVersion, atMs, recordOfKey(answerKey), ...tagged, change.kind, ...fieldsOf(change)];
 }
 
@@ -496,4 +497,9 @@ async function lastUpTo(
     else high = middle - 1;
   }
   return low;
+}
+
+/** Tags in a change, as JSON text. */
+function tagsIn(change: InstanceChange): string | undefined {
+  return 'tagsJson' in change ? change.tagsJson : undefined;
 }
