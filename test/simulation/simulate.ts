@@ -9,6 +9,7 @@ import { type Call, History } from '#test/simulation/checks/history';
 import { checkListings } from '#test/simulation/checks/listings';
 import { checkOrder } from '#test/simulation/checks/order';
 import { checkDeleted, checkStored } from '#test/simulation/checks/stored';
+import { checkTexts } from '#test/simulation/checks/texts';
 import { Trace } from '#test/simulation/checks/trace';
 import { disturb } from '#test/simulation/faults/disturb';
 import { FLAWLESS, type Flaws } from '#test/simulation/faults/flaws';
@@ -124,6 +125,7 @@ async function runScenario(world: World, options: SimulationOptions): Promise<Si
   await leaveAll(world, cluster);
   await world.sleep(LATE_WRITES_MS);
   checkOrder(history);
+  checkTexts(history);
   for (const tables of cluster.actors.pairs) {
     checkStored(history, tables);
     checkListings(history, tables);

@@ -1,5 +1,13 @@
-import type { EngineCommand, ObservationInput } from '#grpc/engine-messages';
-import { markOf, nameOf, type Requested, tagsOf } from '#test/simulation/checks/history';
+import assert from 'node:assert/strict';
+import type { EngineCommand, ObservationInput, TagFields } from '#grpc/engine-messages';
+import {
+  markOf,
+  nameOf,
+  nameSetBy,
+  type Requested,
+  type TagChange,
+  tagsSetBy,
+} from '#test/simulation/checks/history';
 import { LISTED_MAX } from '#test/simulation/checks/listings';
 import type { SeededRandom } from '#test/simulation/seeded-random';
 
@@ -20,6 +28,18 @@ const SHARES = {
   remove: 0.008,
 } as const;
 
+/** Tags of creates, by call id. */
+const CREATED_TAGS: readonly TagChange[] = ['set', 'set', 'absent', 'cleared'];
+
+/** Fields of renames, by call id. Some renames change only the name or only the tags. */
+const RENAMES: readonly Extract<Requested, { kind: 'rename' }>[] = [
+  { kind: 'rename', hasName: true, tags: 'set' },
+  { kind: 'rename', hasName: true, tags: 'absent' },
+  { kind: 'rename', hasName: false, tags: 'set' },
+  { kind: 'rename', hasName: true, tags: 'cleared' },
+  { kind: 'rename', hasName: false, tags: 'cleared' },
+];
+
 /** Generates random requests whose observations have increasing timestamps. */
 export class CallerRequests {
   readonly #random: SeededRandom;
@@ -29,10 +49,11 @@ export class CallerRequests {
     this.#random = random;
   }
 
-  /** Request that creates an instance. */
-  create(): Extract<Requested, { kind: 'create' }> {
+  /** Request that creates an instance; `id` is the call id. */
+  create(id: number): Extract<Requested, { kind: 'create' }> {
     const modeStrengths = Array.from({ length: 7 }, () => this.#random.whole(0, 10) / 10);
-    return { kind: 'create', modeStrengths, energyLevel: this.#random.whole(3, 10) / 10 };
+    const energyLevel = this.#random.whole(3, 10) / 10;
+    return { kind: 'create', tags: takenBy(CREATED_TAGS, id), modeStrengths, energyLevel };
   }
 
   /** Request on an existing instance; `id` is the call id. */
@@ -59,9 +80,10 @@ export class CallerRequests {
       case 'read':
       case 'readHistory':
       case 'list':
-      case 'rename':
       case 'remove':
         return { kind };
+      case 'rename':
+        return takenBy(RENAMES, id);
     }
   }
 
@@ -78,16 +100,28 @@ export class CallerRequests {
   }
 }
 
+/** Item of a list for a call. Draws no number, so that other draws stay the same. */
+function takenBy<Item>(items: readonly Item[], id: number): Item {
+  const item = items[id % items.length];
+  assert(item !== undefined, 'the list is not empty');
+  return item;
+}
+
+/** Ways to read an instance. The entries of a way are its weight. */
+const READS = ['readSnapshot', 'readSnapshot', 'readInstance', 'readContract'] as const;
+
 /** Converts a request to an engine command. */
 export function commandOf(requested: Requested, id: number, random: SeededRandom): EngineCommand {
-  const texts = { name: nameOf(id), tagsJson: tagsOf(id) };
   switch (requested.kind) {
     case 'create': {
       const { modeStrengths, energyLevel } = requested;
-      return { kind: 'create', ...texts, description: '', modeStrengths, energyLevel };
+      const texts = { name: nameOf(id), description: '', ...tagFieldsOf(id, requested) };
+      return { kind: 'create', ...texts, modeStrengths, energyLevel };
     }
-    case 'rename':
-      return { kind: 'rename', ...texts, description: undefined };
+    case 'rename': {
+      const texts = { name: nameSetBy({ id, requested }), description: undefined };
+      return { kind: 'rename', ...texts, ...tagFieldsOf(id, requested) };
+    }
     case 'remove':
       return { kind: 'remove' };
     case 'process': {
@@ -98,7 +132,7 @@ export function commandOf(requested: Requested, id: number, random: SeededRandom
     case 'reset':
       return { kind: 'reset', mode: requested.mode };
     case 'read':
-      return { kind: random.happens(0.7) ? 'readSnapshot' : 'readContract' };
+      return { kind: random.pick(READS) };
     case 'readHistory':
       return { kind: 'readHistory', limit: HISTORY_MAX, offset: 0, isEveryGeneration: true };
     case 'trim':
@@ -106,4 +140,10 @@ export function commandOf(requested: Requested, id: number, random: SeededRandom
     case 'list':
       return { kind: 'list', limit: LISTED_MAX, offset: 0, sort: 'created_at', order: 'asc' };
   }
+}
+
+/** Fields of a command for the tags of a request. */
+function tagFieldsOf(id: number, requested: Extract<Requested, { tags: TagChange }>): TagFields {
+  const tagsJson = requested.tags === 'absent' ? undefined : tagsSetBy({ id, requested });
+  return tagsJson === undefined ? {} : { tagsJson };
 }

@@ -55,7 +55,8 @@ export class Caller {
 
   /** Creates an instance. Resolves to its id; undefined if no answer arrived. */
   async create(): Promise<string | undefined> {
-    const call = await this.carryOut('', this.requests.create(), undefined);
+    const { nextId } = this.#ports.history;
+    const call = await this.carryOut('', this.requests.create(nextId), undefined);
     return call.instance === '' ? undefined : call.instance;
   }
 

@@ -22,6 +22,7 @@ const NOTHING_SEEN = {
   etag: '',
   isThrottled: false,
   vitals: undefined,
+  texts: undefined,
   marks: undefined,
   listed: undefined,
   total: undefined,

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { etagOf } from '#engine/instance/keyed-answers';
 import { OBSERVATIONS } from '#storage/ports/rows';
-import { markOf, tagsOf, vitalsText } from '#test/simulation/checks/history';
+import { markOf, nameOf, tagsOf, vitalsText } from '#test/simulation/checks/history';
 import { ACCOUNT, INSTANCE, lived, reanswer } from '#test/simulation/checks/honest-scene';
 import { chunksOf } from '#test/storage/contracts/rows';
 
@@ -89,7 +89,7 @@ checks('find a stored observation whose call was refused', () => {
 checks('find a stored observation whose call was throttled', () => {
   const scene = lived();
   const call = scene.process();
-  scene.begin({ kind: 'rename' }, 0);
+  scene.begin({ kind: 'rename', hasName: true, tags: 'absent' }, 0);
   reanswer(call, { isThrottled: true });
   assert.match(scene.store().violation(), /refused, but it is stored/);
 });
@@ -182,7 +182,7 @@ checks('find a deleted instance whose delete was refused', () => {
   const scene = lived();
   const remove = scene.remove();
   remove.outcome = { kind: 'refused', code: 'conflict', reason: undefined };
-  scene.begin({ kind: 'rename' }, 0);
+  scene.begin({ kind: 'rename', hasName: true, tags: 'absent' }, 0);
   assert.match(scene.store().violation(), /no call deleted it/);
 });
 
@@ -199,7 +199,10 @@ checks('find listings with missing or deleted instances, or wrong counts', () =>
   assert.match(lacking.store().violation(), /lacks inst_/);
   const shown = lived();
   shown.remove();
-  reanswer(shown.list(), { listed: new Map([[INSTANCE, 'n1']]), total: 1 });
+  reanswer(shown.list(), {
+    listed: new Map([[INSTANCE, { name: nameOf(7), tagsJson: '{}' }]]),
+    total: 1,
+  });
   assert.match(shown.store().violation(), /had deleted/);
   const wrong = lived();
   reanswer(wrong.list(), { total: 2 });
@@ -218,15 +221,46 @@ checks('find stored listings that differ from the instances', () => {
   assert.match(misnamed.violation(), /listed as "n999"/);
 });
 
-checks('find lost tags, and tags of another call than the name', () => {
-  const scene = lived().store();
-  const head = scene.tables.head(INSTANCE);
+checks('accept changes of the name alone and of the tags alone', () => {
+  const scene = lived();
+  scene.rename({ hasName: true, tags: 'absent' });
+  scene.rename({ hasName: false, tags: 'cleared' });
+  scene.read();
+  scene.rename({ hasName: false, tags: 'set' });
+  scene.list();
+  assert.is(scene.store().violation(), 'nothing');
+});
+
+checks('find lost, foreign and outdated tags in the store', () => {
+  const scene = lived();
+  scene.rename({ hasName: true, tags: 'absent' });
+  const head = scene.store().tables.head(INSTANCE);
   if (head === undefined) throw new Error('the scene has a stored instance');
   const { tagsJson: _, ...untagged } = head;
   scene.tables.putHead(INSTANCE, untagged);
-  assert.match(scene.violation(), /stored tags are none/);
+  assert.match(scene.violation(), /no successful call set the tags {}/);
   scene.tables.putHead(INSTANCE, { ...head, tagsJson: tagsOf(999) });
-  assert.match(scene.violation(), /stored tags are .*n999/);
+  assert.match(scene.violation(), /no successful call set the tags .*n999/);
+  scene.tables.putHead(INSTANCE, { ...head, tagsJson: tagsOf(1) });
+  assert.match(
+    scene.violation(),
+    /in the store: the tags .*n1.* is older than the tags that call 7/,
+  );
+});
+
+checks('find wrong names and tags in answers and listings', () => {
+  const lost = lived();
+  const name = nameOf(lost.rename({ hasName: true, tags: 'absent' }).id);
+  reanswer(lost.read(), { texts: { name, tagsJson: '{}' } });
+  assert.match(lost.store().violation(), /in the answer to call \d+: no successful call set/);
+  const old = lived();
+  old.rename({ hasName: false, tags: 'cleared' });
+  reanswer(old.read(), { texts: { name: nameOf(7), tagsJson: tagsOf(7) } });
+  assert.match(old.store().violation(), /older than the tags that call/);
+  const listed = lived();
+  const texts = { name: nameOf(1), tagsJson: tagsOf(1) };
+  reanswer(listed.list(), { listed: new Map([[INSTANCE, texts]]) });
+  assert.match(listed.store().violation(), /in the listing .* older than the name that call 7/);
 });
 
 checks('find a stored instance that no call can have created', () => {

@@ -1,14 +1,26 @@
 import { Fault } from '#errors/fault';
 import type { EngineAnswer, ObservationInput } from '#grpc/engine-messages';
+import { NO_TAGS } from '#storage/ports/instances';
+
+/** Change of tags: new tags, no tags (`{}`), or a call without the field. */
+export type TagChange = 'set' | 'cleared' | 'absent';
+
+/** Name and tags of an instance. */
+export type Texts = {
+  readonly name: string;
+  /** Object of keys and values, as JSON text. */
+  readonly tagsJson: string;
+};
 
 /** Requested operation, reduced to the fields that the checks need. */
 export type Requested =
   | {
       readonly kind: 'create';
+      readonly tags: TagChange;
       readonly modeStrengths: readonly number[];
       readonly energyLevel: number;
     }
-  | { readonly kind: 'rename' }
+  | { readonly kind: 'rename'; readonly hasName: boolean; readonly tags: TagChange }
   | { readonly kind: 'remove' }
   | { readonly kind: 'process'; readonly observations: readonly ObservationInput[] }
   | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' }
@@ -26,10 +38,12 @@ export type Seen = {
   readonly isThrottled: boolean;
   /** Cycle, energy and stress state after the call. */
   readonly vitals: string | undefined;
+  /** Name and tags, in an answer that contains both. */
+  readonly texts: Texts | undefined;
   /** Observation marks in a history answer, newest first. */
   readonly marks: readonly string[] | undefined;
-  /** Names in a listing, by instance id. */
-  readonly listed: ReadonlyMap<string, string> | undefined;
+  /** Names and tags in a listing, by instance id. */
+  readonly listed: ReadonlyMap<string, Texts> | undefined;
   /** `pagination.total` of a history or a listing. */
   readonly total: number | undefined;
 };
@@ -62,14 +76,27 @@ export function markOf(callId: number, index: number): string {
   return `${callId}.${index}`;
 }
 
-/** Name that a create or rename call gives to its instance. */
+/** Name that identifies the create or rename call that set the name. */
 export function nameOf(callId: number): string {
   return `n${callId}`;
 }
 
-/** Tags that a create or rename call gives to its instance, as JSON text. */
+/** Tags that identify the create or rename call that set the tags, as JSON text. */
 export function tagsOf(callId: number): string {
   return JSON.stringify({ call: nameOf(callId) });
+}
+
+/** Name that a call sets; undefined if the call leaves the name unchanged. */
+export function nameSetBy({ id, requested }: Pick<Call, 'id' | 'requested'>): string | undefined {
+  const { kind } = requested;
+  return kind === 'create' || (kind === 'rename' && requested.hasName) ? nameOf(id) : undefined;
+}
+
+/** Tags that a call sets, as JSON text; undefined if the call leaves the tags unchanged. */
+export function tagsSetBy({ id, requested }: Pick<Call, 'id' | 'requested'>): string | undefined {
+  if (requested.kind !== 'create' && requested.kind !== 'rename') return undefined;
+  if (requested.tags === 'set') return tagsOf(id);
+  return requested.tags === 'cleared' || requested.kind === 'create' ? NO_TAGS : undefined;
 }
 
 /** All calls with their outcomes, ordered by start time. */
@@ -109,11 +136,12 @@ export function outcomeOfAnswer(answer: EngineAnswer): Outcome {
     etag: answer.etag,
     isThrottled: answer.throttledRetryAfterS > 0,
     vitals: rows === undefined ? vitalsOf(data) : undefined,
+    texts: rows === undefined ? textsOf(data) : undefined,
     marks: isHistory ? rows?.map(({ context }) => markIn(context)) : undefined,
     listed:
       rows === undefined || (isHistory && rows.length > 0)
         ? undefined
-        : new Map(rows.map(({ id, name }) => [String(id), String(name)])),
+        : new Map(rows.map((row) => [String(row['id']), textsOf(row) ?? UNNAMED])),
     total: pagination?.total,
   };
   return { kind: 'answered', seen };
@@ -138,6 +166,14 @@ function vitalsOf(data: Record<string, unknown>): string | undefined {
   if (cycle === undefined) return undefined;
   const { energy_level: energy, stress_state: stress } = snapshot;
   return vitalsText(Number(cycle), Number(energy), String(stress));
+}
+
+/** Texts of a listed row without name or tags. No call sets them. */
+const UNNAMED: Texts = { name: '', tagsJson: '' };
+
+function textsOf({ name, tags }: Record<string, unknown>): Texts | undefined {
+  if (name === undefined || tags === undefined) return undefined;
+  return { name: String(name), tagsJson: JSON.stringify(tags) };
 }
 
 function markIn(context: unknown): string {

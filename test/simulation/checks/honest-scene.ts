@@ -2,21 +2,30 @@ import { etagOf } from '#engine/instance/keyed-answers';
 import { MODELS } from '#identity/model';
 import { newReport } from '#identity/report';
 import { STRESS_STATES, type State } from '#identity/state';
-import { type Floor, type HistoryRow, type InstanceHead, NO_ROWS } from '#storage/ports/instances';
+import {
+  type Floor,
+  type HistoryRow,
+  type InstanceHead,
+  NO_ROWS,
+  NO_TAGS,
+} from '#storage/ports/instances';
 import { OBSERVATIONS } from '#storage/ports/rows';
 import {
   type Call,
   History,
   markOf,
-  nameOf,
+  nameSetBy,
   type Requested,
   type Seen,
-  tagsOf,
+  type TagChange,
+  type Texts,
+  tagsSetBy,
   vitalsText,
 } from '#test/simulation/checks/history';
 import { checkListings } from '#test/simulation/checks/listings';
 import { checkOrder } from '#test/simulation/checks/order';
 import { checkStored } from '#test/simulation/checks/stored';
+import { checkTexts } from '#test/simulation/checks/texts';
 import { ActorTables } from '#test/simulation/simulated/actor-tables';
 import { Violation } from '#test/simulation/stored/version-index';
 import { chunksOf } from '#test/storage/contracts/rows';
@@ -26,11 +35,14 @@ const { newest } = MODELS;
 /** Instance and account of a scene. */
 export const INSTANCE = 'inst_00000000000000aa';
 export const ACCOUNT = 'acc1';
-const CREATE = { kind: 'create', modeStrengths: [0.3, 0.2, 0.5, 0, 0.1, 0, 0], energyLevel: 0.8 };
+const CREATE = { modeStrengths: [0.3, 0.2, 0.5, 0, 0.1, 0, 0], energyLevel: 0.8 };
+/** A change of name and tags. */
+const RENAMED = { hasName: true, tags: 'set' } as const;
 const NOTHING: Seen = {
   etag: '',
   isThrottled: false,
   vitals: undefined,
+  texts: undefined,
   marks: undefined,
   listed: undefined,
   total: undefined,
@@ -47,14 +59,13 @@ export class HonestScene {
   #version = 0;
   #generation = 1;
   #state: State;
-  /** Id of the call that set name and tags. */
-  #authorId = 0;
+  /** Present name and tags. */
+  #texts: Texts = { name: '', tagsJson: NO_TAGS };
   readonly #report = newReport();
 
   constructor() {
     this.#state = newest.create(CREATE);
-    const create = this.#do({ ...CREATE, kind: 'create' });
-    this.#authorId = create.id;
+    this.#name({ ...CREATE, kind: 'create', tags: 'set' });
     this.head = this.#headNow();
   }
 
@@ -83,10 +94,9 @@ export class HonestScene {
     return this.#do({ kind: 'reset', mode: 'initial' });
   }
 
-  rename(): Call {
-    const call = this.#do({ kind: 'rename' });
-    this.#authorId = call.id;
-    return call;
+  /** Changes the name, the tags, or both. */
+  rename(fields: { readonly hasName: boolean; readonly tags: TagChange } = RENAMED): Call {
+    return this.#name({ kind: 'rename', ...fields });
   }
 
   remove(): Call {
@@ -97,7 +107,7 @@ export class HonestScene {
 
   read(): Call {
     const call = this.#begin({ kind: 'read' });
-    return this.#answer(call, { ...this.#seenNow() });
+    return this.#answer(call, { ...this.#seenNow(), texts: this.#texts });
   }
 
   readHistory(): Call {
@@ -126,7 +136,7 @@ export class HonestScene {
     const call = this.#begin({ kind: 'list' });
     call.instance = '';
     const isGone = this.head.deletedAtMs !== undefined;
-    const listed = new Map(isGone ? [] : [[INSTANCE, nameOf(this.#authorId)]]);
+    const listed = new Map(isGone ? [] : [[INSTANCE, this.#texts]]);
     return this.#answer(call, { ...NOTHING, listed, total: listed.size });
   }
 
@@ -161,6 +171,7 @@ export class HonestScene {
 
   check(): void {
     checkOrder(this.history);
+    checkTexts(this.history);
     checkStored(this.history, this.tables);
     checkListings(this.history, this.tables);
   }
@@ -174,6 +185,15 @@ export class HonestScene {
       throw error;
     }
     return 'nothing';
+  }
+
+  /** Makes a call that sets the name, the tags, or both. */
+  #name(requested: Requested): Call {
+    const call = this.#begin(requested);
+    const { name, tagsJson } = this.#texts;
+    this.#texts = { name: nameSetBy(call) ?? name, tagsJson: tagsSetBy(call) ?? tagsJson };
+    this.#version += 1;
+    return this.#answer(call, { ...this.#seenNow(), texts: this.#texts });
   }
 
   #do(requested: Requested): Call {
@@ -209,9 +229,8 @@ export class HonestScene {
     return {
       version: this.#version,
       accountId: ACCOUNT,
-      name: nameOf(this.#authorId),
+      ...this.#texts,
       description: '',
-      tagsJson: tagsOf(this.#authorId),
       createdAtMs: 0,
       updatedAtMs: 0,
       deletedAtMs: undefined,

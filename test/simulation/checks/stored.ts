@@ -1,7 +1,8 @@
 import { newestRows } from '#storage/ports/chunks';
 import { type HistoryRow, type InstanceHead, trimmedOf } from '#storage/ports/instances';
 import { OBSERVATIONS } from '#storage/ports/rows';
-import { type Call, type History, markOf, nameOf, tagsOf } from '#test/simulation/checks/history';
+import { type Call, type History, markOf, nameOf } from '#test/simulation/checks/history';
+import { checkStoredTexts } from '#test/simulation/checks/texts';
 import { TrimmedMarks } from '#test/simulation/checks/trimmed-marks';
 import type { ActorTables } from '#test/simulation/simulated/actor-tables';
 import { isReplayed, type ResetMode } from '#test/simulation/stored/replay';
@@ -125,7 +126,7 @@ function checkLive(
         `expected ${count} without a gap from ordinal ${below + 1}`,
     );
   }
-  checkName(instance, calls, index, head);
+  checkStoredTexts(instance, index, head);
   checkRows(instance, calls, rows);
   checkRowOrder(instance, calls, index, rows);
   const create = calls.find(({ requested }) => requested.kind === 'create')?.requested;
@@ -135,38 +136,6 @@ function checkLive(
       `${instance}: replaying the history does not give the stored and answered states`,
     );
   }
-}
-
-/**
- * The stored name must come from the newest acknowledged call, or from an unknown outcome. The
- * stored tags must come from the same call.
- */
-function checkName(
-  instance: string,
-  calls: readonly Call[],
-  index: VersionIndex,
-  head: InstanceHead,
-): void {
-  const named = calls.filter(
-    ({ requested }) => requested.kind === 'create' || requested.kind === 'rename',
-  );
-  const author = named.find(({ id }) => nameOf(id) === head.name);
-  if (author !== undefined && head.tagsJson !== tagsOf(author.id)) {
-    const tags = head.tagsJson ?? 'none';
-    throw new Violation(`${instance}: the stored tags are ${tags}, and the name is "${head.name}"`);
-  }
-  if (author !== undefined && author.outcome.kind === 'unknown') return;
-  if (author === undefined || !isAcknowledged(author)) {
-    throw new Violation(`${instance}: no successful call set the name "${head.name}"`);
-  }
-  const version = index.versionOf(author) ?? head.version;
-  const later = named.find(
-    (call) => isAcknowledged(call) && (index.versionOf(call) ?? 0) > version,
-  );
-  if (later === undefined) return;
-  throw new Violation(
-    `${instance}: the stored name "${head.name}" is older than the name that call ${later.id} set`,
-  );
 }
 
 function checkRows(instance: string, calls: readonly Call[], rows: readonly HistoryRow[]): void {

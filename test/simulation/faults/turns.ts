@@ -3,6 +3,7 @@ import { Checkpointer, EarlyWriter } from '#actor-runtime/checkpointer';
 import { CommitLog } from '#actor-runtime/commit-log';
 import { InstanceKind } from '#engine/instance/kind';
 import { InstanceSourcing } from '#engine/instance/sourcing';
+import { NO_TAGS } from '#storage/ports/instances';
 import { type AnyTurn, skipWaits } from '#test/simulation/callers/replies';
 import { handOffEarly } from '#test/simulation/faults/early-handoff';
 import { replaceMethod } from '#test/simulation/faults/replace-method';
@@ -162,5 +163,28 @@ export const TURN_VARIANTS: readonly Variant[] = [
     name: 'directory not notified again in recovery',
     requested: ROUGH,
     spoil: (stack) => replaceMethod(stack, InstanceSourcing, 'effectAfterReplay', () => undefined),
+  },
+  {
+    name: 'change of the name that drops the tags',
+    requested: MOVES,
+    spoil: (stack) =>
+      replaceMethod(stack, InstanceSourcing, 'apply', (apply, _sourcing, state, event, ...rest) => {
+        const { change } = event;
+        const isUntagged = change.kind === 'renamed' && change.tagsJson === undefined;
+        const dropping = isUntagged ? { ...change, tagsJson: NO_TAGS } : change;
+        return apply(state, { ...event, change: dropping }, ...rest);
+      }),
+  },
+  {
+    name: 'tags forgotten in recovery',
+    requested: CRASHES,
+    spoil: (stack) =>
+      replaceMethod(stack, InstanceSourcing, 'read', (read, _sourcing, record) => {
+        const event = read(record);
+        const { change } = event;
+        if (change.kind !== 'created' && change.kind !== 'renamed') return event;
+        const { tagsJson: _, ...untagged } = change;
+        return { ...event, change: untagged };
+      }),
   },
 ];

@@ -24,6 +24,7 @@ const NAMES: Partial<Record<EngineCommand['kind'], string>> = {
   list: 'listInstances',
   process: 'processObservation',
   reset: 'resetInstance',
+  readInstance: 'getInstance',
   readSnapshot: 'getSnapshot',
   readContract: 'getContract',
   readHistory: 'getHistory',
