@@ -24,7 +24,10 @@ const { values } = parseArgs({
   },
 });
 
-const totals = { seeds: 0, failed: 0, virtualMs: 0, acknowledged: 0, unknown: 0, servedMs: 0 };
+const totals = {
+  ...{ seeds: 0, failed: 0, virtualMs: 0, acknowledged: 0, unknown: 0, servedMs: 0 },
+  ...{ endpoints: 0, excused: 0 },
+};
 const startedMs = performance.now();
 if (values.seed === undefined) await runManySeeds();
 else await runOneSeed(Number(values.seed));
@@ -63,6 +66,8 @@ function note({ result, failure }: SeedResult): void {
     totals.virtualMs += result.virtualMs;
     totals.acknowledged += result.acknowledged;
     totals.unknown += result.unknown;
+    totals.endpoints += result.endpoints;
+    totals.excused += result.excused;
     totals.servedMs = Math.max(totals.servedMs, result.servedAfterMs);
   }
   if (failure === undefined) return;
@@ -75,7 +80,8 @@ function summary(): string {
   const seconds = (performance.now() - startedMs) / 1_000;
   return (
     `${totals.seeds} seeds, ${totals.failed} failed, ${totals.acknowledged} calls acknowledged, ` +
-    `${totals.unknown} calls with unknown outcome; all shards served ${totals.servedMs} ms ` +
+    `${totals.unknown} calls with unknown outcome; ${totals.endpoints} webhook endpoints, ` +
+    `${totals.excused} of them excused by full lists of failures; all shards served ${totals.servedMs} ms ` +
     `after the last fault at the latest; ` +
     `${Math.round(totals.virtualMs / 1_000)} simulated seconds in ${seconds.toFixed(1)} s`
   );

@@ -150,7 +150,7 @@ export function drawScenario(random: SeededRandom, requested: ScenarioRequest = 
 const LIFECYCLE_TYPES = 0b1111;
 
 /** All types of transitions. */
-const ALL_TYPES = 0b1111_1111;
+export const ALL_TYPES = 0b1111_1111;
 
 /** Draws webhook endpoints: none in half of all runs, so that these runs stay quick. */
 function drawWebhooks(

@@ -64,6 +64,10 @@ export type Simulated = {
   readonly seals: number;
   /** Number of events that webhook endpoints have got. */
   readonly delivered: number;
+  /** Number of endpoints whose deliveries were compared with the log. */
+  readonly endpoints: number;
+  /** Number of these endpoints that miss events which a full list of failures may have dropped. */
+  readonly excused: number;
 };
 
 /** A failed run, with its seed for a replay and its last trace lines. */
@@ -132,7 +136,7 @@ async function runScenario(world: World, options: SimulationOptions): Promise<Si
     for (const feeds of cluster.feeds.pairs) checkFeeds(feeds, tables);
   }
   checkAllCharges(cluster);
-  return resultOf(world, history, cluster, servedAfterMs);
+  return resultOf(world, history, cluster, { owners, servedAfterMs });
 }
 
 /** Runs callers on every instance until the load ends. Resolves after their last call. */
@@ -307,7 +311,7 @@ function resultOf(
   world: World,
   { calls }: History,
   cluster: SimulatedCluster,
-  servedAfterMs: number,
+  { owners, servedAfterMs }: { readonly owners: WebhookOwner[]; readonly servedAfterMs: number },
 ): Simulated {
   const count = (isCounted: (call: Call) => boolean): number => calls.filter(isCounted).length;
   return {
@@ -322,5 +326,7 @@ function resultOf(
     servedAfterMs: Math.round(servedAfterMs),
     seals: cluster.seals.length,
     delivered: cluster.couriers?.watch.deliveredCount ?? 0,
+    endpoints: cluster.scenario.webhooks.filter(({ isHanging }) => !isHanging).length,
+    excused: owners.filter(({ excused }) => excused > 0).length,
   };
 }

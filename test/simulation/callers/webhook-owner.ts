@@ -7,9 +7,17 @@ import {
   type WebhookAction,
   type WebhookSettings,
 } from '#grpc/engine-messages';
+import { TRANSITIONS } from '#identity/transitions';
 import { accountIdOf } from '#test/simulation/callers/accounts';
 import { patiently } from '#test/simulation/callers/timeouts';
-import type { WebhookPlan } from '#test/simulation/scenario';
+import {
+  type FailedChange,
+  type LoggedEvent,
+  missingEvents,
+  numbered,
+  positionIn,
+} from '#test/simulation/checks/lost-events';
+import { ALL_TYPES, type WebhookPlan } from '#test/simulation/scenario';
 import type { SeededRandom } from '#test/simulation/seeded-random';
 import type { SimulatedCluster } from '#test/simulation/simulated/cluster';
 import type { SimulatedCouriers } from '#test/simulation/simulated/couriers';
@@ -32,14 +40,8 @@ const DELIVERED_MS_MAX = 90_000;
  */
 const PROMPT_MS_MAX = 15_000;
 
-/** Listed failures of an endpoint. Older failures are dropped from the list. */
-const FAILURES_LISTED_MAX = 200;
-
 /** Events in a page of the log. */
 const PAGE = 1_000;
-
-/** An event of the log. */
-type LoggedEvent = { readonly id: string; readonly instance: string; readonly json: string };
 
 /** A customer with a webhook endpoint, who compares the deliveries with the log of the account. */
 export class WebhookOwner {
@@ -51,6 +53,8 @@ export class WebhookOwner {
   readonly #id: string;
   /** End of the log after the creation. */
   #cursor = '';
+  /** Missing events that a full list of failures may have dropped. */
+  excused = 0;
 
   constructor(cluster: SimulatedCluster, couriers: SimulatedCouriers, plan: WebhookPlan) {
     this.#cluster = cluster;
@@ -90,17 +94,20 @@ export class WebhookOwner {
     // An earlier pause of unknown outcome may have been applied late.
     await this.#resume();
     if (this.#plan.isHanging) return;
-    const events = await this.#events(this.#cursor, 'newest');
+    const events = await this.#events(this.#cursor);
     const startedMs = world.nowMs;
     for (;;) {
-      const [missing] = await this.#missing(events);
-      if (missing === undefined) break;
+      const [lost] = await this.#lost(events);
+      if (lost === undefined) break;
       if (world.nowMs - startedMs > DELIVERED_MS_MAX) {
-        throw new Violation(`${this.#id}: ${missing.id} was neither delivered nor given up`);
+        const { id, position } = lost;
+        throw new Violation(
+          `${this.#id}: ${id} at position ${position} was neither delivered nor given up`,
+        );
       }
       await world.sleep(500);
     }
-    this.#checkContent(await this.#events('', 'oldest'));
+    this.#checkContent(await this.#events(''));
   }
 
   /**
@@ -151,23 +158,17 @@ export class WebhookOwner {
     await this.#command('change', { isPaused: false });
   }
 
-  /**
-   * Events that are neither delivered nor in an instance with as many failed changes. Empty if the
-   * list of failures is full, because older failures may have left the list.
-   */
-  async #missing(events: readonly LoggedEvent[]): Promise<LoggedEvent[]> {
+  /** Events that are neither delivered nor listed as failed. */
+  async #lost(events: readonly LoggedEvent[]): Promise<readonly LoggedEvent[]> {
     const delivered = this.#couriers.watch.deliveredTo(this.#id);
-    const missing = events.filter(({ id }) => !delivered.has(id));
-    if (missing.length === 0) return missing;
+    this.excused = 0;
+    if (events.every(({ id }) => delivered.has(id))) return [];
     const { failed } = (await this.#command('readDeliveries', {})) as {
-      readonly failed: readonly { readonly instance_id: string }[];
+      readonly failed: readonly FailedChange[];
     };
-    if (failed.length === FAILURES_LISTED_MAX) return [];
-    return missing.filter(({ instance }) => {
-      const changes = new Set(missing.filter((one) => one.instance === instance).map(changeOf));
-      const givenUp = failed.filter((row) => row.instance_id === instance);
-      return changes.size > givenUp.length;
-    });
+    const missing = missingEvents(events, delivered, failed);
+    this.excused = missing.excused;
+    return missing.lost;
   }
 
   /** Compares the deliveries with the whole log. */
@@ -193,26 +194,28 @@ export class WebhookOwner {
     }
   }
 
-  /** Wanted events of the log after a cursor. `from`: without a cursor, the end to begin at. */
-  async #events(cursor: string, from: 'oldest' | 'newest'): Promise<LoggedEvent[]> {
-    const events: LoggedEvent[] = [];
+  /** Wanted events of the log after a cursor; of the whole log if the cursor is empty. */
+  async #events(cursor: string): Promise<LoggedEvent[]> {
+    const { types } = this.#plan;
+    const events: Record<string, unknown>[] = [];
     for (let after = cursor; ; ) {
-      const page = await this.#page(after, from);
+      const page = await this.#page(after, 'oldest');
       events.push(...page.events);
-      if (!page.hasMore) return events;
       after = page.next;
+      if (page.hasMore) continue;
+      const from = cursor === '' ? 0 : positionIn(cursor);
+      const logged = numbered(events, from, positionIn(after));
+      return logged.filter(({ type }) => isWanted(type, types));
     }
   }
 
+  /** Events of all types. `from`: without a cursor, the end of the log to begin at. */
   async #page(cursor: string, from: 'oldest' | 'newest') {
-    const { types } = this.#plan;
     const { data, pagination } = await this.#asked({
       ...{ kind: 'readFeed', cursor: cursor === '' ? undefined : cursor, from },
-      ...{ limit: PAGE, types, isStream: false, waitMs: 0 },
+      ...{ limit: PAGE, types: ALL_TYPES, isStream: false, waitMs: 0 },
     });
-    const events = (data as readonly { id: string; instance_id: string }[]).map((event) => {
-      return { id: event.id, instance: event.instance_id, json: JSON.stringify(event) };
-    });
+    const events = data as Record<string, unknown>[];
     return { events, next: String(pagination.next_cursor), hasMore: pagination.has_more === true };
   }
 
@@ -252,7 +255,7 @@ export class WebhookOwner {
   }
 }
 
-/** Change that an event belongs to: its id without the index. */
-function changeOf({ id }: LoggedEvent): string {
-  return id.slice(0, id.lastIndexOf('-'));
+/** Whether a type of transitions is among the wanted types. */
+function isWanted(type: string, types: number): boolean {
+  return TRANSITIONS.some((known, at) => known === type && (types & (1 << at)) !== 0);
 }

@@ -8,6 +8,7 @@ import { replaceGetter, replaceMethod } from '#test/simulation/faults/replace-me
 import { CRASHES, MOVES, type Variant } from '#test/simulation/faults/variant';
 import type { ScenarioRequest } from '#test/simulation/scenario';
 import type { CourierFlaw } from '#test/simulation/simulated/couriers';
+import { ATTEMPTS_MAX } from '#webhooks/retry-schedule';
 
 /** Endpoints that often fail, of one busy account. */
 const FAILING = {
@@ -40,6 +41,30 @@ const HANGING: ScenarioRequest = {
   loadMs: 4_000,
   isCalm: true,
 };
+
+/** Endpoints that fail often and take no message in a failed attempt, so that changes are given up. */
+const HOPELESS: ScenarioRequest = {
+  ...MOVES,
+  ...FAILING,
+  webhooks: 6,
+  couriers: { refused: 0.9, silent: 0, answerLost: 0, away: 0, broken: 0 },
+};
+
+/** Flaw: the list of failures shows the position after the failed change. */
+function misplaceFailures(stack: DisposableStack): void {
+  replaceGetter(stack, Deliveries, 'progress', (progress) => {
+    const { held, failed, ...rest } = progress();
+    return {
+      ...rest,
+      // After a restart, the next attempt is the last: real attempts take days.
+      held: held.map((lane) => (lane.attempts === 0 ? lane : { ...lane, attempts: LAST_BUT_ONE })),
+      failed: failed.map((row) => ({ ...row, seq: row.seq + 1 })),
+    };
+  });
+}
+
+/** Number of failed attempts after which one attempt is left. */
+const LAST_BUT_ONE = ATTEMPTS_MAX - 1;
 
 /** Flaw: while an endpoint fails, other endpoints wait too. */
 function pauseTogether(stack: DisposableStack): void {
@@ -98,6 +123,11 @@ export const WEBHOOK_VARIANTS: readonly Variant[] = [
       replaceMethod(stack, Deliveries, 'end', (end, _deliveries, batch, _result, nowMs) =>
         end(batch, { isDelivered: true }, nowMs),
       ),
+  },
+  {
+    name: 'failed change listed at another position',
+    requested: HOPELESS,
+    spoil: misplaceFailures,
   },
   {
     name: 'held rows left out of the stored progress',
