@@ -118,9 +118,9 @@ export class WebhookOwner {
     const { world } = this.#cluster;
     if (this.#plan.isHanging) return;
     await this.#caughtUp();
-    const instance = await create();
+    const instance = await this.#created(create);
     const startedMs = world.nowMs;
-    while (instance !== undefined && !this.#hasEventOf(instance)) {
+    while (!this.#hasEventOf(instance)) {
       if (world.nowMs - startedMs > PROMPT_MS_MAX) {
         throw new Violation(`${this.#id}: no event of ${instance} within ${PROMPT_MS_MAX} ms`);
       }
@@ -143,6 +143,20 @@ export class WebhookOwner {
       if (changes_behind === 0) return;
       if (world.nowMs - startedMs > DELIVERED_MS_MAX) {
         throw new Violation(`${this.#id}: ${changes_behind} changes still wait`);
+      }
+      await world.sleep(500);
+    }
+  }
+
+  /** Id of a new instance. After the faults, a create may only be refused for a short time. */
+  async #created(create: () => Promise<string | undefined>): Promise<string> {
+    const { world } = this.#cluster;
+    const startedMs = world.nowMs;
+    for (;;) {
+      const instance = await create();
+      if (instance !== undefined) return instance;
+      if (world.nowMs - startedMs > ANSWERED_MS_MAX) {
+        throw new Violation(`${this.#id}: no instance can be created after the faults`);
       }
       await world.sleep(500);
     }

@@ -21,8 +21,8 @@ function watched() {
   watch.add(ENDPOINT, 'account00000');
   const own = (epoch: number, owner: string) => watch.changed({ shard: 0, epoch, owner });
   own(1, OWNER);
-  const begin = (id: string, versions: readonly number[], by = OWNER, fields = {}) => {
-    const data = versions.map((version) => eventOf(version));
+  const begin = (id: string, versions: readonly number[], by = OWNER, fields = {}, event = {}) => {
+    const data = versions.map((version) => ({ ...eventOf(version), ...event }));
     const body = JSON.stringify({ type: 'events', ...fields, data });
     return watch.begin(by, { endpointId: ENDPOINT, url: '', id, body, sealedSecrets: [] });
   };
@@ -92,7 +92,16 @@ watch('finds a message id with other events', () => {
   assert.match(found.join(), /m1: has the events/);
 });
 
-watch('finds a late first delivery, unless a message has reported a gap', () => {
+watch('finds a repetition with another content', () => {
+  const { found, deliver } = watched();
+  deliver('m1', [1]);
+  deliver('m1', [1]);
+  assert.equal(found, []);
+  deliver('m1', [1], OWNER, {}, { type: 'reset' });
+  assert.match(found.join(), /m1: repeats inst_1-1-0 as .*reset.* instead of .*renamed/);
+});
+
+watch('finds a late first delivery, unless a message has reported the event as missing', () => {
   const { watch, deliver } = watched();
   deliver('m2', [2]);
   deliver('m1', [1]);
@@ -101,6 +110,9 @@ watch('finds a late first delivery, unless a message has reported a gap', () => 
   gap.deliver('m2', [2], OWNER, { follows_gap: true });
   gap.deliver('m1', [1]);
   assert.is(gap.watch.lateIn(ENDPOINT).size, 0);
+  gap.deliver('m4', [4]);
+  gap.deliver('m3', [3]);
+  assert.equal([...gap.watch.lateIn(ENDPOINT)], [['inst_1-3-0', 'inst_1-4-0']]);
 });
 
 watch.run();

@@ -112,8 +112,8 @@ export class DeliveryWatch {
 
   /**
    * Events that were first delivered after a later event of their instance, although no message
-   * reported a gap. Keys: ids of these events. Values: ids of the later events. The order is no
-   * fault if the log has the event twice, because a take-over may repeat a row.
+   * reported them as missing. Keys: ids of these events. Values: ids of the later events. The order
+   * is no fault if the log has the event twice, because a take-over may repeat a row.
    */
   lateIn(endpointId: string): ReadonlyMap<string, string> {
     return this.#endpoint(endpointId).late;
@@ -148,8 +148,11 @@ class WatchedEndpoint {
   readonly #messages = new Map<string, string>();
   /** Newest event by instance. */
   readonly #newest = new Map<string, SentEvent>();
-  /** Instances about which a message has reported missing events. */
-  readonly #gaps = new Set<string>();
+  /**
+   * Ends of gaps, by instance: a message has reported that events before this place are missing.
+   * The missing events may still arrive, because an endpoint may take a message late.
+   */
+  readonly #gapEnds = new Map<string, number>();
 
   constructor(accountId: string) {
     this.accountId = accountId;
@@ -162,8 +165,16 @@ class WatchedEndpoint {
     const before = this.#messages.get(messageId) ?? ids;
     this.#messages.set(messageId, ids);
     if (before !== ids) return `has the events ${ids}, but had ${before} before`;
-    if (followsGap) for (const instance of instancesOf(attempt)) this.#gaps.add(instance);
+    if (followsGap) this.#noteGaps(events);
     return events.map((event) => this.#takeEvent(event, messageId)).find(Boolean);
+  }
+
+  /** Notes that events before those of a message may be missing. */
+  #noteGaps(events: readonly SentEvent[]): void {
+    for (const [instance, own] of Map.groupBy(events, (event) => event.instance)) {
+      const first = Math.min(...own.map(({ place }) => place));
+      this.#gapEnds.set(instance, Math.max(first, this.#gapEnds.get(instance) ?? 0));
+    }
   }
 
   #takeEvent(event: SentEvent, messageId: string): string | undefined {
@@ -184,7 +195,7 @@ class WatchedEndpoint {
     const { id, instance, place } = event;
     const newest = this.#newest.get(instance);
     if (newest === undefined || newest.place < place) this.#newest.set(instance, event);
-    else if (!this.#gaps.has(instance)) this.late.set(id, newest.id);
+    else if (place >= (this.#gapEnds.get(instance) ?? 0)) this.late.set(id, newest.id);
   }
 }
 

@@ -4,6 +4,8 @@ import { FeedKind } from '#engine/feed/kind';
 import { Deliverers } from '#engine/webhooks/deliverers';
 import { Deliveries } from '#engine/webhooks/deliveries';
 import { EndpointLoop } from '#engine/webhooks/endpoint-loop';
+import type { OutgoingMessage } from '#grpc/courier-messages';
+import { isoTime } from '#stdlib/clock';
 import { replaceGetter, replaceMethod } from '#test/simulation/faults/replace-method';
 import { CRASHES, MOVES, type Variant } from '#test/simulation/faults/variant';
 import type { ScenarioRequest } from '#test/simulation/scenario';
@@ -86,6 +88,29 @@ const idPerAttempt: CourierFlaw = (client) => {
     },
   };
 };
+
+/** Flaw: the events of a repeated message have another time. */
+const timePerAttempt: CourierFlaw = (client) => {
+  const attempts = new Map<string, number>();
+  return {
+    ask: (message) => {
+      const before = attempts.get(message.id) ?? 0;
+      attempts.set(message.id, before + 1);
+      return client.ask(before === 0 ? message : withTime(message, before));
+    },
+  };
+};
+
+/** Flaw: events have another time than in the log, the same in each attempt. */
+const foreignTime: CourierFlaw = (client) => ({
+  ask: (message) => client.ask(withTime(message, 0)),
+});
+
+function withTime(message: OutgoingMessage, atMs: number): OutgoingMessage {
+  const { data, ...rest } = JSON.parse(message.body);
+  const changed = data.map((event: object) => ({ ...event, occurred_at: isoTime(atMs) }));
+  return { ...message, body: JSON.stringify({ ...rest, data: changed }) };
+}
 
 /** Flaw: a loop reads the feed from memory, although this process may no longer own the feed. */
 function lookWithoutLease(stack: DisposableStack): void {
@@ -178,5 +203,15 @@ export const WEBHOOK_VARIANTS: readonly Variant[] = [
     name: 'message id that differs in each attempt',
     requested: { ...MOVES, ...FAILING },
     flaws: { couriers: idPerAttempt },
+  },
+  {
+    name: 'message content that differs in each attempt',
+    requested: { ...MOVES, ...FAILING },
+    flaws: { couriers: timePerAttempt },
+  },
+  {
+    name: 'events that differ from the log',
+    requested: { ...MOVES, ...FAILING },
+    flaws: { couriers: foreignTime },
   },
 ];
