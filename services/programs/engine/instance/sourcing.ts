@@ -27,7 +27,7 @@ import {
   type RowsCopy,
   recoveryOf,
 } from '#engine/instance/state';
-import type { ForkStart } from '#grpc/engine-messages';
+import type { ForkStart, TagFields } from '#grpc/engine-messages';
 import { MODELS, type Models } from '#identity/model';
 import { CorruptState } from '#storage/ports/bytes';
 import { newestAbove, storedDrift, storedHistory } from '#storage/ports/chunks';
@@ -91,8 +91,8 @@ export class InstanceSourcing
   sizeOfRecord({ change }: InstanceEvent): number {
     if (change.kind === 'trimmed') return RECORD_BYTES + 2 * (change.floor.state?.length ?? 0);
     const stateBytes = change.kind === 'forked' ? 2 * change.start.state.length : 0;
-    const tagBytes = tagsIn(change)?.length ?? 0;
-    if (change.kind !== 'observed') return RECORD_BYTES + stateBytes + tagBytes;
+    const { tagsJson = '' } = change as TagFields;
+    if (change.kind !== 'observed') return RECORD_BYTES + stateBytes + tagsJson.length;
     const keyBytes = (change.items?.keys ?? []).reduce((sum, one) => sum + bytesOfKey(one), 0);
     return change.observations.reduce(
       (sum, { contextJson }) => sum + RECORD_BYTES + contextJson.length,
@@ -234,7 +234,7 @@ const NO_CONTEXT = '{}';
  */
 export function recordOfEvent({ modelVersion, atMs, answerKey, change }: InstanceEvent): unknown {
   // A kind of its own, because release 1.0 would ignore added fields.
-  const tagsJson = tagsIn(change);
+  const { tagsJson } = change as TagFields;
   const tagged = tagsJson === undefined ? [] : ['tagged', tagsJson];
   return [modelVersion, atMs, recordOfKey(answerKey), ...tagged, change.kind, ...fieldsOf(change)];
 }
@@ -497,9 +497,4 @@ async function lastUpTo(
     else high = middle - 1;
   }
   return low;
-}
-
-/** Tags in a change, as JSON text. */
-function tagsIn(change: InstanceChange): string | undefined {
-  return 'tagsJson' in change ? change.tagsJson : undefined;
 }
