@@ -200,7 +200,7 @@ checks('find listings with missing or deleted instances, or wrong counts', () =>
   const shown = lived();
   shown.remove();
   reanswer(shown.list(), {
-    listed: new Map([[INSTANCE, { name: nameOf(7), tagsJson: '{}' }]]),
+    listed: new Map([[INSTANCE, { name: nameOf(7), tagsJson: '' }]]),
     total: 1,
   });
   assert.match(shown.store().violation(), /had deleted/);

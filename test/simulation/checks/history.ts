@@ -8,7 +8,7 @@ export type TagChange = 'set' | 'cleared' | 'absent';
 /** Name and tags of an instance. */
 export type Texts = {
   readonly name: string;
-  /** Object of keys and values, as JSON text. */
+  /** Object of keys and values, as JSON text. Empty text: a listing did not know the tags. */
   readonly tagsJson: string;
 };
 
@@ -141,7 +141,7 @@ export function outcomeOfAnswer(answer: EngineAnswer): Outcome {
     listed:
       rows === undefined || (isHistory && rows.length > 0)
         ? undefined
-        : new Map(rows.map((row) => [String(row['id']), textsOf(row) ?? UNNAMED])),
+        : new Map(rows.map((row) => [String(row['id']), listedTextsOf(row)])),
     total: pagination?.total,
   };
   return { kind: 'answered', seen };
@@ -168,8 +168,10 @@ function vitalsOf(data: Record<string, unknown>): string | undefined {
   return vitalsText(Number(cycle), Number(energy), String(stress));
 }
 
-/** Texts of a listed row without name or tags. No call sets them. */
-const UNNAMED: Texts = { name: '', tagsJson: '' };
+/** Texts of a listed row. A row without a name has a name that no call sets. */
+function listedTextsOf({ name = '', tags }: Record<string, unknown>): Texts {
+  return { name: String(name), tagsJson: tags === undefined ? '' : JSON.stringify(tags) };
+}
 
 function textsOf({ name, tags }: Record<string, unknown>): Texts | undefined {
   if (name === undefined || tags === undefined) return undefined;

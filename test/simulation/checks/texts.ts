@@ -83,8 +83,7 @@ function checkListed(
   const listed = outcome.kind === 'answered' ? outcome.seen.listed : undefined;
   const texts = listed?.get(instance);
   if (texts === undefined) return;
-  // A listing without a summary of the instance has no tags.
-  if (field === TAGS && texts.tagsJson === NO_TAGS) return;
+  if (field === TAGS && texts.tagsJson === '') return;
   checkValue(`${instance}: in the listing of call ${id}`, field, texts, authors, {
     may: ({ call }) => call.invokedMs < endedMs,
     // A directory is notified before the answer to a rename.
