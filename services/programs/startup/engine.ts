@@ -29,17 +29,18 @@ export async function openEngine(config: Config, stop: AbortSignal): Promise<Ope
     listen: 'SERVICE_ENGINE_LISTEN',
     advertise: 'SERVICE_ENGINE_ADVERTISE',
     async alone(foundation, stores) {
-      const couriers = remoteCouriers(config, foundation);
-      const engine = engineAlone(config, foundation, stores, couriers);
+      const actors = new AsyncDisposableStack();
+      const couriers = actors.use(remoteCouriers(config, foundation));
+      const engine = actors.use(engineAlone(config, foundation, stores, couriers));
       const service = wireServiceOf(foundation, engine);
-      const actors = both(engine, couriers);
       return { service, actors, node: undefined, administration: undefined };
     },
     async member(foundation, parts) {
-      const couriers = remoteCouriers(config, foundation);
-      const node = await engineNodeOf(config, foundation, parts, couriers);
+      const actors = new AsyncDisposableStack();
+      const couriers = actors.use(remoteCouriers(config, foundation));
+      const node = actors.use(await engineNodeOf(config, foundation, parts, couriers));
       const service = wireServiceOf(foundation, node);
-      return { service, actors: both(node, couriers), node, administration: undefined };
+      return { service, actors, node, administration: undefined };
     },
   });
 }
@@ -83,16 +84,6 @@ export function engineAlone(
   const trail = auditTrailOf(foundation, audit);
   const ports = { ...stores, clock, metrics, models, onBug, tracer };
   return composeEngine(actors, { ...ports, courier, trail });
-}
-
-/** Disposes the actors first, then the clients that they use. */
-function both(actors: AsyncDisposable, clients: AsyncDisposable): AsyncDisposable {
-  return {
-    async [Symbol.asyncDispose]() {
-      await actors[Symbol.asyncDispose]();
-      await clients[Symbol.asyncDispose]();
-    },
-  };
 }
 
 function wireServiceOf(
