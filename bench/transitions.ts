@@ -24,7 +24,7 @@ import { keepSection, reportSection, SCALE_PAGE } from '#bench/report-page';
 import { tableOf, verdict } from '#bench/report-table';
 import { latenciesOf } from '#bench/scale/rates/latencies';
 
-/** Observations of a fleet call, one instance each. */
+/** Observations in a fleet call, one for each instance. */
 const OBSERVATIONS = 1_000;
 
 /** Maximum p99 of the lag, in milliseconds. Source: the project's target. */

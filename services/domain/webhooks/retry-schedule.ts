@@ -4,7 +4,7 @@ const WAITS_S = [5, 30, 120, 600, 1_800, 7_200, 18_000, 36_000, 50_400, 68_400, 
 /** Number of attempts before a message is listed as failed. */
 export const ATTEMPTS_MAX = WAITS_S.length + 1;
 
-/** Part of a wait that is random, so that endpoints that failed together do not return together. */
+/** Random part of a wait. It spreads the retries of endpoints that failed at the same time. */
 const JITTER = 0.2;
 
 /** Maximum wait that an endpoint can ask for, in seconds: one hour. */

@@ -83,7 +83,7 @@ export type WireRole = (typeof WIRE_ROLES)[number];
  */
 export const CALLERS: Readonly<Record<string, readonly WireRole[]>> = {
   // Edges send observations, and the console sends observations for members. Engines maintain each
-  // other's listings. `ctl` deletes an account's instances, trims, and sends commands about webhook endpoints.
+  // other's listings. `ctl` deletes an account's instances, trims, and manages webhook endpoints.
   '/identity_engine.v1.Engine/Exchange': ['edge', 'engine', 'console', 'ctl'],
   '/identity_engine.v1.Engine/Ask': ['ctl'],
   // Only the console may request admission for members without a key: see

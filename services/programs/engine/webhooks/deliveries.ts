@@ -301,7 +301,7 @@ export class Deliveries {
       this.#failed.push({ seq, instanceId, atMs: nowMs, cause, isReported: lane.isAgain });
     }
     const dropped = this.#failed.splice(0, this.#failed.length - FAILURES_MAX);
-    // The list no longer knows which instances have a gap, so the next message says that it has one.
+    // The list has lost the instances with a gap, so the next message reports a gap.
     if (dropped.some(({ isReported }) => !isReported)) this.#isMissing = true;
     this.#pass(key, lane);
     lane.followsGap = !lane.isAgain;
