@@ -1,5 +1,4 @@
-import { isIP } from 'node:net';
-import { isPublicAddress } from '#webhooks/public-address';
+import { addressIn, isPublicAddress } from '#webhooks/public-address';
 
 /** Maximum number of endpoints of an account. */
 export const ENDPOINTS_MAX = 20;
@@ -94,9 +93,12 @@ export function progressFrom(cursor: number): Progress {
 /** Endpoint as stored, with its progress. */
 export type KeptEndpoint = { readonly endpoint: Endpoint; readonly progress: Progress };
 
-/** Endpoint from JSON, which leaves out undefined fields. */
-export function endpointFrom(json: Endpoint): Endpoint {
-  return { ...json, paused: json.paused };
+/** Endpoint and progress from JSON, which leaves out undefined fields. */
+export function keptFromJson({ endpoint, progress }: KeptEndpoint): KeptEndpoint {
+  return {
+    endpoint: { ...endpoint, paused: endpoint.paused },
+    progress: progressFromJson(progress),
+  };
 }
 
 /** Progress from JSON, which leaves out undefined fields. */
@@ -125,7 +127,6 @@ const HTTP: ReadonlySet<string> = new Set(['https:', 'http:']);
 
 /** Whether a host may be on the internet: a public address, or a name with a dot. */
 function isPublicHost(hostname: string): boolean {
-  const address = hostname.replace(/^\[|\]$/g, '');
-  if (isIP(address) > 0) return isPublicAddress(address);
-  return /[^.]\.[^.]/.test(hostname);
+  const address = addressIn(hostname);
+  return address === undefined ? /[^.]\.[^.]/.test(hostname) : isPublicAddress(address);
 }

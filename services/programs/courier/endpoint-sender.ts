@@ -2,7 +2,7 @@ import { lookup, Resolver } from 'node:dns/promises';
 import { type ClientRequestArgs, Agent as HttpAgent, request as httpRequest } from 'node:http';
 import { Agent, request } from 'node:https';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
-import { isPublicAddress } from '#webhooks/public-address';
+import { addressIn, isPublicAddress } from '#webhooks/public-address';
 
 /** Maximum duration of a delivery, in milliseconds, from the name lookup to the answer. */
 const DELIVERY_MS_MAX = 10_000;
@@ -134,9 +134,9 @@ export class EndpointSender implements Disposable {
     const { hostname, protocol, port } = new URL(url);
     const name = protocol === 'http:' ? 'plain' : port === '' ? 'public' : 'internal';
     const way = this.#ways[name];
-    const literal = hostname.replace(/^\[|\]$/g, '');
+    const literal = addressIn(hostname);
     // Node.js calls no lookup for an address.
-    if (isIP(literal) > 0 && !way.isAllowed(literal)) {
+    if (literal !== undefined && !way.isAllowed(literal)) {
       return Promise.resolve({ kind: 'failed', failure: 'no_public_address' });
     }
     return new Promise((resolve) => {

@@ -8,12 +8,7 @@ import {
   type FeedRow,
   type Transition,
 } from '#storage/ports/feeds';
-import {
-  ENDPOINTS_MAX,
-  endpointFrom,
-  type KeptEndpoint,
-  progressFromJson,
-} from '#webhooks/endpoint';
+import { ENDPOINTS_MAX, type KeptEndpoint, keptFromJson } from '#webhooks/endpoint';
 
 /**
  * Format number in the first byte of a stored head or chunk. Any change of a row or of the layout
@@ -63,10 +58,7 @@ export function decodeFeedHead(accountId: string, bytes: unknown): FeedHead {
     const [next, floor, hours, newest, endpoints] = fields;
     const head = { version, next, floor, hours, newest, endpoints } as FeedHead;
     assertHead(head);
-    const kept = head.endpoints.map(({ endpoint, progress }) => {
-      return { endpoint: endpointFrom(endpoint), progress: progressFromJson(progress) };
-    });
-    return { ...head, endpoints: kept };
+    return { ...head, endpoints: head.endpoints.map(keptFromJson) };
   });
 }
 

@@ -13,7 +13,7 @@ import {
 } from '#engine/feed/feed';
 import type { FeedCheckpoint, FeedRow, FeedStore } from '#storage/ports/feeds';
 import type { Metrics } from '#telemetry/metrics';
-import { endpointFrom, type KeptEndpoint, progressFromJson } from '#webhooks/endpoint';
+import { type KeptEndpoint, keptFromJson, progressFromJson } from '#webhooks/endpoint';
 
 /** Command to an account's feed. */
 type FeedCommand =
@@ -202,11 +202,8 @@ export function feedRecordOf(record: unknown): FeedRecord {
 function changeFrom(json: unknown): EndpointChange {
   const change = json as EndpointChange;
   switch (change.kind) {
-    case 'put': {
-      const { endpoint, progress } = change;
-      const kept = { endpoint: endpointFrom(endpoint), progress: progressFromJson(progress) };
-      return { ...change, ...kept };
-    }
+    case 'put':
+      return { ...change, ...keptFromJson(change) };
     case 'progressed':
       return { ...change, progress: progressFromJson(change.progress) };
     case 'removed':

@@ -74,7 +74,7 @@ async function pageFrom(
 ): Promise<EngineAnswer> {
   const page = new FeedPage(question, parts.accountId, place);
   const looked = Math.min(LOOKED_ROWS_MAX, Math.max(LOOKED_ROWS_MIN, 2 * question.limit));
-  page.add(view.from < view.start ? await storedRows(view.from, view, parts, looked) : view.rows);
+  page.add(await rowsIn(view, parts, looked));
   const next =
     page.cursor ??
     text ??
@@ -110,8 +110,20 @@ async function rowBefore(
   return (await storedRows(last, view, parts, 1))[0];
 }
 
+/**
+ * Rows from the position of a view on, from memory or from stored chunks, which may have more than
+ * `count` rows. Throws a Fault if the floor has passed the position.
+ */
+export async function rowsIn(
+  view: FeedView,
+  parts: FeedPageParts,
+  count: number,
+): Promise<readonly FeedRow[]> {
+  return view.from < view.start ? await storedRows(view.from, view, parts, count) : view.rows;
+}
+
 /** Rows from a position before `view.start` on, from stored chunks. */
-export async function storedRows(
+async function storedRows(
   seq: number,
   { start }: FeedView,
   { accountId, store, look }: FeedPageParts,

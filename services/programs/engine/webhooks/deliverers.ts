@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AuditTrail } from '#audit/trail';
 import type { EndpointChange, FeedView, LookFrom } from '#engine/feed/feed';
-import { storedRows, wantedIn } from '#engine/feed/pages';
+import { rowsIn, wantedIn } from '#engine/feed/pages';
 import { attemptView, endpointView, failedView, PAUSE_NAMES } from '#engine/webhooks/answers';
 import { changeOf, endpointIn } from '#engine/webhooks/changes';
 import {
@@ -186,7 +186,7 @@ export class Deliverers {
       case 'create':
       case 'change':
       case 'remove': {
-        const running = this.#accounts.get(accountId)?.get(id)?.loop?.progress;
+        const running = this.#running(accountId, id)?.loop?.progress;
         const decide = (view: FeedView, nowMs: number) => changeOf(command, view, nowMs, running);
         const view = await feedsFor(call).change(accountId, callId, decide);
         if (action === 'remove') return answerOf({ id, deleted: true });
@@ -213,7 +213,7 @@ export class Deliverers {
     const kept = this.#present(accountId, endpointIn(endpoints, id));
     switch (action) {
       case 'readDeliveries': {
-        const attempts = this.#accounts.get(accountId)?.get(id)?.attempts ?? [];
+        const attempts = this.#running(accountId, id)?.attempts ?? [];
         return answerOf({
           attempts: attempts.map(attemptView).reverse(),
           failed: kept.progress.failed.map(failedView).reverse(),
@@ -229,9 +229,13 @@ export class Deliverers {
     }
   }
 
+  #running(accountId: string, id: string): Running | undefined {
+    return this.#accounts.get(accountId)?.get(id);
+  }
+
   /** The endpoint with its progress in memory, if it is running. */
   #present(accountId: string, kept: KeptEndpoint): KeptEndpoint {
-    const { loop } = this.#accounts.get(accountId)?.get(kept.endpoint.id) ?? {};
+    const { loop } = this.#running(accountId, kept.endpoint.id) ?? {};
     return loop === undefined ? kept : { ...kept, progress: loop.progress };
   }
 
@@ -271,7 +275,7 @@ export class Deliverers {
       if (events === 0) throw refusedPosition(`the endpoint does not want change ${seq}`);
       rows.push({ seq, instanceId: row[0], events });
     });
-    const { loop } = this.#accounts.get(accountId)?.get(endpoint.id) ?? {};
+    const { loop } = this.#running(accountId, endpoint.id) ?? {};
     if (loop === undefined) {
       const isPaused = endpoint.paused !== undefined;
       const why = isPaused
@@ -314,14 +318,14 @@ export class Deliverers {
     sealed: readonly string[],
     again: readonly string[],
   ) {
-    const change = this.#change(accountId, id, ({ endpoint, progress }) => {
+    const change = this.#change(accountId, id, (kept) => {
+      const { endpoint, progress } = this.#present(accountId, kept);
       const secrets = endpoint.secrets.map((secret) => {
         return { ...secret, sealed: again[sealed.indexOf(secret.sealed)] ?? secret.sealed };
       });
       // Another message under way may have changed them already.
       if (isDeepStrictEqual(secrets, endpoint.secrets)) return undefined;
-      const present = this.#accounts.get(accountId)?.get(id)?.loop?.progress ?? progress;
-      return { kind: 'put', endpoint: { ...endpoint, secrets }, progress: present };
+      return { kind: 'put', endpoint: { ...endpoint, secrets }, progress };
     });
     // The next message tries again.
     await change.catch(() => undefined);
@@ -393,10 +397,9 @@ export class Deliverers {
     const { feeds, store } = this.#ports;
     const look = (position: LookFrom, rows: number) => feeds.look(accountId, position, rows);
     const view = await look(from, count);
-    const { floor, start, next } = view;
-    if (from < floor || from >= next) return { floor, rows: [] };
-    if (from >= start) return { floor, rows: view.rows };
-    const rows = await storedRows(from, view, { accountId, store, look }, count);
+    const { floor } = view;
+    if (from < floor) return { floor, rows: [] };
+    const rows = await rowsIn(view, { accountId, store, look }, count);
     return { floor, rows: rows.slice(0, count) };
   }
 
