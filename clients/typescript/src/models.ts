@@ -1348,7 +1348,9 @@ export interface Webhook {
   paused: WebhookPause | null;
   /** First failure since the last success. */
   failing_since: string | null;
-  /** Changes in the log of the account that were not looked at yet. At least 0. */
+  /**
+   * Changes after the position of the endpoint, and changes that wait for another attempt. At least 0.
+   */
   changes_behind: number;
   /** Changes that were given up, at most 200. At least 0. */
   changes_failed: number;
@@ -1390,7 +1392,9 @@ export interface WebhookWithSecret {
   paused: WebhookPause | null;
   /** First failure since the last success. */
   failing_since: string | null;
-  /** Changes in the log of the account that were not looked at yet. At least 0. */
+  /**
+   * Changes after the position of the endpoint, and changes that wait for another attempt. At least 0.
+   */
   changes_behind: number;
   /** Changes that were given up, at most 200. At least 0. */
   changes_failed: number;

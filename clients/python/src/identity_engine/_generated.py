@@ -1562,7 +1562,7 @@ class WebhookWithSecret(Model):
 
     changes_behind: int
     """
-    Changes in the log of the account that were not looked at yet. At least 0.
+    Changes after the position of the endpoint, and changes that wait for another attempt. At least 0.
     """
 
     changes_failed: int
@@ -2305,7 +2305,7 @@ class Webhook(Model):
 
     changes_behind: int
     """
-    Changes in the log of the account that were not looked at yet. At least 0.
+    Changes after the position of the endpoint, and changes that wait for another attempt. At least 0.
     """
 
     changes_failed: int

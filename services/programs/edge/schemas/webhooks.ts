@@ -62,7 +62,9 @@ export const Webhook = named('Webhook', {
     .nullable()
     .describe('Why nothing is sent: a request, three days of failures, or status 410.'),
   failing_since: Time.nullable().describe('First failure since the last success.'),
-  changes_behind: Count.describe('Changes in the log of the account that were not looked at yet.'),
+  changes_behind: Count.describe(
+    'Changes after the position of the endpoint, and changes that wait for another attempt.',
+  ),
   changes_failed: Count.describe('Changes that were given up, at most 200.'),
   old_secret_until: Time.nullable().describe('End of the overlap after a rotation.'),
   created_at: Time,
