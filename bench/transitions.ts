@@ -40,7 +40,8 @@ const CALM_S = 7_200;
 const PERIOD = 4;
 
 const TYPES =
-  'created,renamed,reset,deleted,rolled_back,drift_changed,stress_changed,contract_changed';
+  'created,renamed,reset,deleted,rolled_back,drift_changed,stress_changed,' +
+  'contract_changed,mode_changed';
 
 /** Pace of the load for a webhook endpoint. It makes more than the 5,000 events/s of the target. */
 const PACED_PER_S = 4_000;

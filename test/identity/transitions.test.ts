@@ -13,7 +13,13 @@ import {
 } from '#identity/transitions';
 
 /** Flags of a report with these values. */
-function flags(stress: number, level: number, allowed: number[] = [], forbidden: number[] = []) {
+function flags(
+  stress: number,
+  level: number,
+  allowed: number[] = [],
+  forbidden: number[] = [],
+  dominant: number[] = [],
+) {
   const report = newReport();
   report.snapshot.stressLevel = stress;
   report.deviation.level = level;
@@ -22,6 +28,9 @@ function flags(stress: number, level: number, allowed: number[] = [], forbidden:
   }
   for (const [order, action] of forbidden.entries()) {
     place(report.contract.forbidden, action, 1 - order / 100);
+  }
+  for (const [order, mode] of dominant.entries()) {
+    place(report.contract.dominant, mode, 1 - order / 100);
   }
   return flagsOf(report);
 }
@@ -34,8 +43,8 @@ function between(after: number, before: number, isCycle = true) {
 
 const found = suite('transitions between two states');
 
-found('have a fixed order: rolled back, drift, stress, actions', () => {
-  const fields = between(flags(3, 3, [1]), flags(0, 0, [2]));
+found('have a fixed order: rolled back, drift, stress, actions, mode', () => {
+  const fields = between(flags(3, 3, [1], [], [2]), flags(0, 0, [2]));
   assert.equal(
     fields.map(({ type, from, to }) => [type, from, to]),
     [
@@ -43,6 +52,7 @@ found('have a fixed order: rolled back, drift, stress, actions', () => {
       ['drift_changed', 'D0', 'D3'],
       ['stress_changed', 'LOW', 'OVER'],
       ['contract_changed', undefined, undefined],
+      ['mode_changed', 'None', 'Order'],
     ],
   );
 });
@@ -55,6 +65,16 @@ found('name the actions that came and went, of both lists', () => {
   const [one] = between(flags(0, 0, [0, 1], [11]), flags(0, 0, [1, 2], []));
   assert.equal(one?.allowed_actions, { added: [ACTIONS[0]], removed: [ACTIONS[2]] });
   assert.equal(one?.forbidden_actions, { added: [ACTIONS[11]], removed: [] });
+});
+
+found('report another leading mode, and not as a change of the actions', () => {
+  const before = flags(0, 0, [1], [11], [5]);
+  const changes = between(flags(0, 0, [1], [11], [6]), before);
+  assert.equal(
+    changes.map(({ type, from, to }) => [type, from, to]),
+    [['mode_changed', 'Identity', 'Stress_Response']],
+  );
+  assert.equal(between(flags(0, 0, [1], [11], [5, 2]), before), [], 'only the first mode leads');
 });
 
 found('report a second breach in a row, but not a reset from a breach', () => {
@@ -71,7 +91,7 @@ const numbers = suite('flags');
 numbers('fit all actions of both lists into a whole positive number', () => {
   const all = ACTIONS.map((_, action) => action);
   assert.is(newRanking(ACTIONS.length).count, 0);
-  assert.is(flags(3, 3, all, all), FLAGS_MAX);
+  assert.is(flags(3, 3, all, all, []), FLAGS_MAX);
   assert.ok(FLAGS_MAX < 2 ** 31, 'bit operations keep the sign');
 });
 

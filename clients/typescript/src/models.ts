@@ -29,6 +29,7 @@ export type OpenEventType =
   | 'drift_changed'
   | 'stress_changed'
   | 'contract_changed'
+  | 'mode_changed'
   | (string & {});
 /** A later release may return other values. */
 export type StressState = 'LOW' | 'MED' | 'HIGH' | 'OVER' | (string & {});
@@ -158,7 +159,8 @@ export type EventType =
   | 'rolled_back'
   | 'drift_changed'
   | 'stress_changed'
-  | 'contract_changed';
+  | 'contract_changed'
+  | 'mode_changed';
 /** A later release may return other values. */
 export type OpenModeTarget =
   | 'PERCEPTION'
@@ -411,9 +413,9 @@ export interface AccountEvent {
   cycle: number;
   stress_state?: StressState;
   drift_level?: DriftLevel;
-  /** Value before a change of stress state or drift level. */
+  /** Value before a change of stress state, drift level or leading mode. */
   from?: string;
-  /** Value after a change of stress state or drift level. */
+  /** Value after a change of stress state, drift level or leading mode. */
   to?: string;
   allowed_actions?: ListChange;
   forbidden_actions?: ListChange;
@@ -430,7 +432,9 @@ export interface AccountEventsQuery {
   start?: EventsStart;
   /** Maximum number of entries on the page. 1 to 1000; default 100. */
   limit?: number;
-  /** Wanted types, separated by commas. Default: all types but `contract_changed`. */
+  /**
+   * Wanted types, separated by commas. Default: all types but `contract_changed` and `mode_changed`.
+   */
   types?: string;
   /** Time to wait for an event if there is none, in seconds. 0 to 8; default 0. */
   wait?: number;
@@ -669,7 +673,7 @@ export interface ChangeWebhook {
   url?: string;
   /** 0 to 200 characters. */
   description?: string;
-  /** 1 to 8 items. */
+  /** 1 to 9 items. */
   event_types?: EventType[];
   /** Maximum number of changes in one message. 1 to 100. */
   max_batch?: number;
@@ -733,7 +737,7 @@ export interface CreateWebhook {
   url: string;
   /** 0 to 200 characters; default "". */
   description?: string;
-  /** Default: all types except `contract_changed`. 1 to 8 items. */
+  /** Default: all types except `contract_changed` and `mode_changed`. 1 to 9 items. */
   event_types?: EventType[];
   /** Maximum number of changes in one message. 1 to 100; default 1. */
   max_batch?: number;

@@ -4,6 +4,7 @@
  */
 import { ACTIONS, type Action } from '#identity/contract';
 import { DRIFT_LEVELS, IDENTITY_BREACH } from '#identity/drift';
+import { MODE_COUNT, MODE_NAMES } from '#identity/modes';
 import { itemAt, type Ranking } from '#identity/ranking';
 import type { Report } from '#identity/report';
 import { STRESS_STATES } from '#identity/state';
@@ -18,13 +19,22 @@ export const TRANSITIONS = [
   'drift_changed',
   'stress_changed',
   'contract_changed',
+  'mode_changed',
 ] as const;
 /** Type of a transition. */
 export type TransitionType = (typeof TRANSITIONS)[number];
 
 /**
+ * Leading modes: the first dominant mode, or `None` if all modes are weak. Their positions are
+ * stored, so the order never changes.
+ */
+export const LEADING_MODES = [...MODE_NAMES, 'None'] as const;
+/** A leading mode. */
+export type LeadingMode = (typeof LEADING_MODES)[number];
+
+/**
  * Watched values of a state in one number: stress state (2 bits), drift level (2 bits), allowed
- * actions (12 bits) and forbidden actions (12 bits).
+ * actions (12 bits), forbidden actions (12 bits) and leading mode (3 bits).
  */
 export type Flags = number;
 
@@ -34,11 +44,17 @@ export type Transition = readonly [type: number, cycle: number, after: Flags, be
 const DRIFT_SHIFT = 2;
 const ALLOWED_SHIFT = 4;
 const FORBIDDEN_SHIFT = ALLOWED_SHIFT + ACTIONS.length;
+const MODE_SHIFT = FORBIDDEN_SHIFT + ACTIONS.length;
 const LEVEL_BITS = 0b11;
+/** Position of `None` in `LEADING_MODES`. */
+const NO_MODE = MODE_COUNT;
 const ACTION_BITS = (1 << ACTIONS.length) - 1;
 
 /** Largest value of flags. */
-export const FLAGS_MAX: Flags = 2 ** (FORBIDDEN_SHIFT + ACTIONS.length) - 1;
+export const FLAGS_MAX: Flags = 2 ** (MODE_SHIFT + 3) - 1;
+
+/** Bits of the contract's lists in flags. */
+const CONTRACT_BITS = 2 ** MODE_SHIFT - 2 ** ALLOWED_SHIFT;
 
 /** Reads the flags of a report. */
 export function flagsOf({ snapshot, contract, deviation }: Report): Flags {
@@ -46,8 +62,13 @@ export function flagsOf({ snapshot, contract, deviation }: Report): Flags {
     snapshot.stressLevel |
     (deviation.level << DRIFT_SHIFT) |
     (actionsIn(contract.allowed) << ALLOWED_SHIFT) |
-    (actionsIn(contract.forbidden) << FORBIDDEN_SHIFT)
+    (actionsIn(contract.forbidden) << FORBIDDEN_SHIFT) |
+    (leadingIn(contract.dominant) << MODE_SHIFT)
   );
+}
+
+function leadingIn(dominant: Ranking): number {
+  return dominant.count === 0 ? NO_MODE : itemAt(dominant, 0);
 }
 
 /** Set of the actions in a ranking, as bits. The order of the actions is not part of the set. */
@@ -71,6 +92,7 @@ const ROLLED_BACK = TRANSITIONS.indexOf('rolled_back');
 const DRIFT_CHANGED = TRANSITIONS.indexOf('drift_changed');
 const STRESS_CHANGED = TRANSITIONS.indexOf('stress_changed');
 const CONTRACT_CHANGED = TRANSITIONS.indexOf('contract_changed');
+const MODE_CHANGED = TRANSITIONS.indexOf('mode_changed');
 
 /**
  * Appends the transitions between two flags, in the order of `TRANSITIONS`. `isCycle`: the later
@@ -88,9 +110,10 @@ export function addTransitions(
   if (after === before) return;
   if (level !== levelIn(before)) into.push([DRIFT_CHANGED, cycle, after, before]);
   if (stressIn(after) !== stressIn(before)) into.push([STRESS_CHANGED, cycle, after, before]);
-  if (after >>> ALLOWED_SHIFT !== before >>> ALLOWED_SHIFT) {
+  if (((after ^ before) & CONTRACT_BITS) !== 0) {
     into.push([CONTRACT_CHANGED, cycle, after, before]);
   }
+  if (modeIn(after) !== modeIn(before)) into.push([MODE_CHANGED, cycle, after, before]);
 }
 
 function stressIn(flags: Flags): number {
@@ -99,6 +122,10 @@ function stressIn(flags: Flags): number {
 
 function levelIn(flags: Flags): number {
   return (flags >>> DRIFT_SHIFT) & LEVEL_BITS;
+}
+
+function modeIn(flags: Flags): number {
+  return flags >>> MODE_SHIFT;
 }
 
 /** Actions that entered and left a list. */
@@ -139,6 +166,8 @@ export function transitionFields([position, cycle, after, before]: Transition): 
         allowed_actions: listChange(after, before, ALLOWED_SHIFT),
         forbidden_actions: listChange(after, before, FORBIDDEN_SHIFT),
       };
+    case 'mode_changed':
+      return { ...present, from: modeName(before), to: modeName(after) };
   }
 }
 
@@ -148,6 +177,10 @@ function stressName(flags: Flags): string {
 
 function levelName(flags: Flags): string {
   return DRIFT_LEVELS[levelIn(flags)] ?? '';
+}
+
+function modeName(flags: Flags): string {
+  return LEADING_MODES[modeIn(flags)] ?? '';
 }
 
 function listChange(after: Flags, before: Flags, shift: number): ListChange {

@@ -12,8 +12,8 @@ import type {
 const ROWS_MAX = 1_024;
 /** Numbers per transition. */
 const NUMBERS = 4;
-/** Maximum number of transitions of one change: four per observation of a batch, and one. */
-const TRANSITIONS_MAX = 401;
+/** Maximum number of transitions of one change: five per observation of a batch, and one. */
+const TRANSITIONS_MAX = 501;
 /** Maximum number of events in an answer. */
 const EVENTS_MAX = 1_000;
 /** All types, as bits of a 32-bit integer. */

@@ -13,7 +13,8 @@ const { service, newCaller } = await sharedScene();
 
 const STRESS = { mode_target: 'STRESS_RESPONSE', signal_strength: 1 };
 const ALL =
-  'types=created,renamed,reset,deleted,rolled_back,drift_changed,stress_changed,contract_changed';
+  'types=created,renamed,reset,deleted,rolled_back,drift_changed,stress_changed,' +
+  'contract_changed,mode_changed';
 
 type Event = { readonly id: string; readonly type: string; readonly instance_id: string };
 
@@ -98,14 +99,15 @@ listing('agree with the answers to the observations', async () => {
   );
 });
 
-listing('leave out changes of the actions unless they are asked for', async () => {
+listing('leave out changes of actions and leading mode unless they are asked for', async () => {
   const caller = await newCaller();
   const id = await stressed(caller);
-  const all = await eventsUntil(caller, ({ type }) => type === 'contract_changed');
+  const all = await eventsUntil(caller, ({ type }) => type === 'mode_changed');
   assert.ok(typesOf(all).includes('contract_changed'));
   await caller.send('DELETE', `/instances/${id}`);
   const usual = await eventsUntil(caller, ({ type }) => type === 'deleted', 'start=oldest');
   assert.not.ok(typesOf(usual).includes('contract_changed'));
+  assert.not.ok(typesOf(usual).includes('mode_changed'));
 });
 
 listing('continue after a stored cursor, and have a cursor on an empty page', async () => {

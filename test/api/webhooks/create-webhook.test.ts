@@ -26,6 +26,7 @@ creating('answers with defaults, a location and a secret of 32 bytes', async () 
   });
   assert.ok(rest.event_types.includes('created'));
   assert.not.ok(rest.event_types.includes('contract_changed'));
+  assert.not.ok(rest.event_types.includes('mode_changed'));
 });
 
 creating('stores all given fields', async () => {

@@ -19,12 +19,16 @@ export type Flicker = {
   readonly order: number;
   /** Observations that changed the stress state or the drift level. */
   readonly levels: number;
+  /** Observations that changed the leading mode. */
+  readonly leading: number;
   /** Observations that changed a label of the decision style. */
   readonly style: number;
 };
 
 /** Parts of a report as texts, for comparison. */
-type Shown = Readonly<Record<'allowed' | 'forbidden' | 'order' | 'levels' | 'style', string>>;
+type Shown = Readonly<
+  Record<'allowed' | 'forbidden' | 'order' | 'levels' | 'leading' | 'style', string>
+>;
 
 /** Simulates all agents under a model and measures how often their contracts change. */
 export function flickerOf(model: Model, pace: Case): Flicker {
@@ -46,6 +50,7 @@ export function flickerOf(model: Model, pace: Case): Flicker {
     ),
     order: partOf('order'),
     levels: partOf('levels'),
+    leading: partOf('leading'),
     style: partOf('style'),
   };
 }
@@ -70,6 +75,7 @@ function shownOf(model: Model, state: Float64Array): Shown {
     forbidden: positionsIn(contract.forbidden).sort().join(' '),
     order: orderOf(contract),
     levels: `${snapshot.stressLevel} ${deviation.level}`,
+    leading: String(positionsIn(contract.dominant)[0]),
     style: JSON.stringify(contract.style),
   };
 }

@@ -14,14 +14,31 @@ const PICTURE = 'docs/pictures/contract-flicker.svg';
 
 const percent = (share: number): string => `${(100 * share).toFixed(2)} %`;
 
-const cells = ({ allowed, forbidden, returned, order, levels, style }: Flicker): string[] =>
-  [allowed, forbidden, returned, order, levels, style].map(percent);
+const cells = ({
+  allowed,
+  forbidden,
+  returned,
+  order,
+  levels,
+  leading,
+  style,
+}: Flicker): string[] => [allowed, forbidden, returned, order, levels, leading, style].map(percent);
 
 const models = MODELS.versions.map((version) => MODELS.find(version) as Model);
 const rows = CASES.flatMap((pace) =>
   models.map((model) => [pace.name, model.version, ...cells(flickerOf(model, pace))]),
 );
-const head = ['Case', 'Model', 'allowed', 'forbidden', 'returned', 'order', 'levels', 'style'];
+const head = [
+  'Case',
+  'Model',
+  'allowed',
+  'forbidden',
+  'returned',
+  'order',
+  'levels',
+  'leading',
+  'style',
+];
 console.log('Share of observations after which the contract is different:\n');
 console.log(tableLines(head, rows).join('\n'));
 writeFileSync(PICTURE, contractPicture(models));

@@ -388,6 +388,7 @@ EventType = TypeAliasType(
         "drift_changed",
         "stress_changed",
         "contract_changed",
+        "mode_changed",
     ],
 )
 
@@ -978,6 +979,7 @@ OpenEventType = TypeAliasType(
         "drift_changed",
         "stress_changed",
         "contract_changed",
+        "mode_changed",
     ]
     | str,
 )
@@ -1633,12 +1635,12 @@ class AccountEvent(Model):
     drift_level: DriftLevel | None = None
     from_: str | None = Field(None, alias="from")
     """
-    Value before a change of stress state or drift level.
+    Value before a change of stress state, drift level or leading mode.
     """
 
     to: str | None = None
     """
-    Value after a change of stress state or drift level.
+    Value after a change of stress state, drift level or leading mode.
     """
 
     allowed_actions: ListChange | None = None
@@ -1762,7 +1764,7 @@ class ChangeWebhook(Model):
 
     event_types: list[EventType] | None = None
     """
-    1 to 8 items.
+    1 to 9 items.
     """
 
     max_batch: int | None = None
@@ -1796,7 +1798,7 @@ class CreateWebhook(Model):
 
     event_types: list[EventType] | None = None
     """
-    Default: all types except `contract_changed`. 1 to 8 items.
+    Default: all types except `contract_changed` and `mode_changed`. 1 to 9 items.
     """
 
     max_batch: int | None = None

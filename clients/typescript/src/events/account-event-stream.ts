@@ -13,7 +13,7 @@ export type FollowOptions = Pick<CallOptions, 'signal' | 'requestId' | 'headers'
   readonly cursor?: string | undefined;
   /** Where to begin without a cursor. Default: `newest`, after the newest event. */
   readonly start?: EventsStart | undefined;
-  /** Wanted types. Default: all types but `contract_changed`. */
+  /** Wanted types. Default: all types but `contract_changed` and `mode_changed`. */
   readonly types?: readonly EventType[] | undefined;
 };
 

@@ -6,7 +6,7 @@ import { type Page, pageOf } from '../pages.ts';
 
 /** Query of `client.events.list`. */
 export type EventsPageQuery = Omit<AccountEventsQuery, 'types'> & {
-  /** Wanted types. Default: all types but `contract_changed`. */
+  /** Wanted types. Default: all types but `contract_changed` and `mode_changed`. */
   readonly types?: readonly EventType[];
 };
 

@@ -151,7 +151,9 @@ export const QUERY_TEXTS: Readonly<Record<string, string>> = {
   start:
     'Where to begin without a cursor: at the oldest event, or after the newest. Default: `oldest` ' +
     'for a page, `newest` for a stream.',
-  types: 'Wanted types, separated by commas. Default: all types but `contract_changed`.',
+  types:
+    'Wanted types, separated by commas. Default: all types but `contract_changed` and ' +
+    '`mode_changed`.',
   wait: 'Time to wait for an event if there is none, in seconds.',
 };
 

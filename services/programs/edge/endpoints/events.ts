@@ -11,7 +11,7 @@ import { TRANSITIONS, type TransitionType } from '#identity/transitions';
 const EVENT_STREAM = 'text/event-stream';
 
 /** Types that callers must ask for, because they are frequent. */
-const ON_REQUEST: ReadonlySet<string> = new Set(['contract_changed']);
+const ON_REQUEST: ReadonlySet<string> = new Set(['contract_changed', 'mode_changed']);
 
 /** Types that callers get unless they ask for others. */
 export const USUAL_TYPES = TRANSITIONS.filter((type) => !ON_REQUEST.has(type));
@@ -28,7 +28,7 @@ export const listEvents = endpoint({
   summary: 'Follow what changes in all instances',
   description:
     'The log of the account: which instances were created, renamed, reset or deleted, and whose ' +
-    'stress state, drift level or lists of actions changed. Events of one instance are in order. ' +
+    'stress state, drift level, lists of actions or leading mode changed. Events of one instance are in order. ' +
     'An event may be repeated with the same `id`. Events are kept for 7 days, and at most 10 ' +
     'million changes.\n\n' +
     'Every page has a `next_cursor`, also a page without events: store it, and send it as ' +
@@ -40,8 +40,9 @@ export const listEvents = endpoint({
     'send back as `Last-Event-ID`. The event `gap` says that events are missing; the stream then ' +
     'goes on at the oldest event. A stream costs one request and ends like the stream of an ' +
     'instance.\n\n' +
-    '`contract_changed` is frequent, and is sent only if `types` names it. It compares the lists ' +
-    'of actions as sets: another order is no change.',
+    '`contract_changed` and `mode_changed` are frequent, and are sent only if `types` names them. ' +
+    '`contract_changed` compares the lists of actions as sets: another order is no change. ' +
+    '`mode_changed` compares the first of the dominant modes; `None` means that all are weak.',
   scope: 'read',
   query: FeedQuery,
   response: feedPageOf(AccountEvent),

@@ -344,8 +344,14 @@ export const AccountEvent = named('AccountEvent', {
   cycle: Count.describe('Cycle of the instance after the change.'),
   stress_state: z.enum(STRESS_STATES).optional().describe('After the change. Absent: deleted.'),
   drift_level: z.enum(DRIFT_LEVELS).optional().describe('After the change. Absent: deleted.'),
-  from: z.string().optional().describe('Value before a change of stress state or drift level.'),
-  to: z.string().optional().describe('Value after a change of stress state or drift level.'),
+  from: z
+    .string()
+    .optional()
+    .describe('Value before a change of stress state, drift level or leading mode.'),
+  to: z
+    .string()
+    .optional()
+    .describe('Value after a change of stress state, drift level or leading mode.'),
   allowed_actions: ListChange.optional().describe('Only for `contract_changed`.'),
   forbidden_actions: ListChange.optional().describe('Only for `contract_changed`.'),
 });

@@ -22,7 +22,9 @@ export const CreateWebhook = z
   .strictObject({
     url: Url,
     description: Description.optional().meta({ default: '' }),
-    event_types: EventTypes.optional().describe('Default: all types except `contract_changed`.'),
+    event_types: EventTypes.optional().describe(
+      'Default: all types except `contract_changed` and `mode_changed`.',
+    ),
     max_batch: MaxBatch.optional().meta({ default: 1 }),
   })
   .meta({

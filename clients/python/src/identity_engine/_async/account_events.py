@@ -149,7 +149,8 @@ class AsyncAccountEvents:
         requests the next page if ``pagination.has_more``.
 
         Args:
-            types: Wanted types; default all types but ``contract_changed``.
+            types: Wanted types; default all types but ``contract_changed`` and
+                ``mode_changed``.
             start: Where to begin without a cursor: ``oldest`` (default) or ``newest``.
             cursor: ``next_cursor`` of a page, or the cursor of a followed item.
             limit: 1 to 1,000 events; default 100.
@@ -194,7 +195,8 @@ class AsyncAccountEvents:
         have handled the item. The item ``gap`` says that events are missing.
 
         Args:
-            types: Wanted types; default all types but ``contract_changed``.
+            types: Wanted types; default all types but ``contract_changed`` and
+                ``mode_changed``.
             start: Where to begin without a cursor: ``newest`` (default) or ``oldest``.
             cursor: Cursor of the last handled item, or ``next_cursor`` of a page.
         """

@@ -54,7 +54,8 @@ class AsyncWebhooks:
         Args:
             url: ``https://``, port 443, and a public address.
             description: Up to 200 characters.
-            event_types: Wanted types. Default: all types but ``contract_changed``.
+            event_types: Wanted types. Default: all types but ``contract_changed`` and
+                ``mode_changed``.
             max_batch: Maximum changes in one message, 1 to 100.
             request_id: Caller's request id.
             timeout_s: Deadline including retries, in seconds.
@@ -134,7 +135,8 @@ class AsyncWebhooks:
             id: ``whk_`` and 16 hexadecimal digits.
             url: ``https://``, port 443, and a public address.
             description: Up to 200 characters.
-            event_types: Wanted types. Default: all types but ``contract_changed``.
+            event_types: Wanted types. Default: all types but ``contract_changed`` and
+                ``mode_changed``.
             max_batch: Maximum changes in one message, 1 to 100.
             is_paused: False resumes an endpoint.
             request_id: Caller's request id.
