@@ -70,6 +70,13 @@ bytes('of a head has no byte for tags without tags, and keeps tags with a floor'
   assert.equal(decodeHead('inst_1', encodeHead(full)), full);
 });
 
+bytes('of a head has 24 bytes for the time of its newest change, and none without it', () => {
+  const head = headAt(3);
+  const full = headAt(9, { tagsJson: '{"team":"docs"}', changedAtMs: 12_345 });
+  assert.equal(decodeHead('inst_1', encodeHead(full)), full);
+  assert.is(encodeHead({ ...head, changedAtMs: 7 }).length - encodeHead(head).length, 24);
+});
+
 bytes('keeps every bit of numbers and every character of texts', () => {
   const double = fc.double({ noNaN: true });
   const property = fc.property(

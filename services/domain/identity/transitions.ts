@@ -25,6 +25,17 @@ export const TRANSITIONS = [
 export type TransitionType = (typeof TRANSITIONS)[number];
 
 /**
+ * Types that callers must ask for, because they are frequent. They do not move the time of an
+ * instance's newest change.
+ */
+export const FREQUENT_TYPES: ReadonlySet<TransitionType> = new Set([
+  'contract_changed',
+  'mode_changed',
+]);
+
+const FREQUENT = new Set(TRANSITIONS.flatMap((type, at) => (FREQUENT_TYPES.has(type) ? [at] : [])));
+
+/**
  * Leading modes: the first dominant mode, or `None` if all modes are weak. Their positions are
  * stored, so the order never changes.
  */
@@ -114,6 +125,11 @@ export function addTransitions(
     into.push([CONTRACT_CHANGED, cycle, after, before]);
   }
   if (modeIn(after) !== modeIn(before)) into.push([MODE_CHANGED, cycle, after, before]);
+}
+
+/** Whether a transition moves the time of an instance's newest change. */
+export function isNoted(transitions: readonly (readonly number[])[]): boolean {
+  return transitions.some(([type = 0]) => !FREQUENT.has(type));
 }
 
 function stressIn(flags: Flags): number {

@@ -22,14 +22,21 @@ const HAS_FLOOR = 4;
 const HAS_TAGS = 8;
 const FLAGS = HAS_DELETED_AT | HAS_OBSERVED_AT | HAS_FLOOR | HAS_TAGS;
 
+/**
+ * Call id of the last entry in the recent calls, which has the time of the newest change. Release
+ * 1.0 would refuse a head with an unknown flag, but ignores this entry, because no call has its id.
+ */
+const CHANGE_MARK = 2 ** 52 - 2;
+
 const writer = new ByteWriter();
 
 /**
  * Encodes a head: 752 bytes of doubles (model 1.1: 808), about 170 other bytes, and at most 6 KiB
  * of rows. A floor adds 44 bytes and another state. Tags add their text and 4 bytes.
+ * The time of the newest change adds 24 bytes.
  */
 export function encodeHead(head: InstanceHead): Buffer {
-  const { deletedAtMs, observedAtMs, floor, tagsJson } = head;
+  const { deletedAtMs, observedAtMs, floor, tagsJson, changedAtMs } = head;
   writer
     .begin(FORMAT)
     .byte(
@@ -59,10 +66,15 @@ export function encodeHead(head: InstanceHead): Buffer {
     .part(head.newestDrift.rows);
   if (floor !== undefined) writeFloor(floor);
   if (tagsJson !== undefined) writer.text(tagsJson);
-  writer.text(head.modelVersion).numbers(head.model).count(head.recentCalls.length);
+  const changes = changedAtMs === undefined ? 0 : 1;
+  writer
+    .text(head.modelVersion)
+    .numbers(head.model)
+    .count(head.recentCalls.length + changes);
   for (const { callId, version, atMs } of head.recentCalls) {
     writer.number(callId).number(version).number(atMs);
   }
+  if (changedAtMs !== undefined) writer.number(CHANGE_MARK).number(0).number(changedAtMs);
   return writer.end();
 }
 
@@ -70,7 +82,7 @@ export function encodeHead(head: InstanceHead): Buffer {
 export function decodeHead(instanceId: string, bytes: unknown): InstanceHead {
   const reader = readerOf(bytes, FORMAT, `the head of ${instanceId}`);
   const has = reader.flags(FLAGS);
-  const head: InstanceHead = {
+  const fields = {
     version: reader.number(),
     accountId: reader.text(),
     name: reader.text(),
@@ -91,10 +103,12 @@ export function decodeHead(instanceId: string, bytes: unknown): InstanceHead {
     ...((has & HAS_TAGS) === 0 ? {} : { tagsJson: reader.text() }),
     modelVersion: reader.text(),
     model: reader.numbers(),
-    recentCalls: recentCallsFrom(reader),
   };
+  const calls = recentCallsFrom(reader);
   reader.end();
-  return head;
+  const last = calls.at(-1);
+  if (last?.callId !== CHANGE_MARK) return { ...fields, recentCalls: calls };
+  return { ...fields, recentCalls: calls.slice(0, -1), changedAtMs: last.atMs };
 }
 
 function rowsFrom(reader: ByteReader): NewestRows {

@@ -138,6 +138,11 @@ export type InstanceHead = {
   readonly floor?: Floor;
   /** Tags: an object of keys and values, as JSON text. Absent if there are no tags. */
   readonly tagsJson?: string;
+  /**
+   * Time of the newest transition that moves it (`isNoted`), in Unix milliseconds. Absent: the
+   * creation. Heads of release 1.0 have no time, also if the instance has changed.
+   */
+  readonly changedAtMs?: number;
   /** Model version of the vector (model 9). A replay needs the same model. */
   readonly modelVersion: string;
   /** State vector of the model (model 9: doubles, never rounded). */

@@ -323,6 +323,7 @@ function headOf(line: LineOf<'instance'>, accountId: string, model: State): Inst
     name: line.name,
     description: line.description,
     ...headTags(line.tags && JSON.stringify(line.tags)),
+    ...(line.changed_at_ms === undefined ? {} : { changedAtMs: line.changed_at_ms }),
     createdAtMs: line.created_at_ms,
     updatedAtMs: line.updated_at_ms,
     deletedAtMs: undefined,

@@ -96,6 +96,7 @@ export function instanceLine(id: string, head: InstanceHead): string {
     tags: tagsJson === undefined ? undefined : JSON.parse(tagsJson),
     created_at_ms: head.createdAtMs,
     updated_at_ms: head.updatedAtMs,
+    changed_at_ms: head.changedAtMs,
     origin_ms: head.originMs,
     observed_at_ms: head.observedAtMs,
     generation: head.generation,

@@ -121,6 +121,7 @@ const InstanceLine = z.strictObject({
   tags: Tags.optional(),
   created_at_ms: Time,
   updated_at_ms: Time,
+  changed_at_ms: Time.optional(),
   origin_ms: Time,
   observed_at_ms: Time.optional(),
   generation: Ordinal,

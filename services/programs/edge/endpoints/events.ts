@@ -5,16 +5,13 @@ import { LAST_EVENT_ID } from '#edge/http';
 import { AccountEvent, feedPageOf } from '#edge/schemas/answers';
 import { FeedQuery } from '#edge/schemas/instance';
 import { invalid } from '#errors/fault';
-import { TRANSITIONS, type TransitionType } from '#identity/transitions';
+import { FREQUENT_TYPES, TRANSITIONS, type TransitionType } from '#identity/transitions';
 
 /** Media type of server-sent events. */
 const EVENT_STREAM = 'text/event-stream';
 
-/** Types that callers must ask for, because they are frequent. */
-const ON_REQUEST: ReadonlySet<string> = new Set(['contract_changed', 'mode_changed']);
-
 /** Types that callers get unless they ask for others. */
-export const USUAL_TYPES = TRANSITIONS.filter((type) => !ON_REQUEST.has(type));
+export const USUAL_TYPES = TRANSITIONS.filter((type) => !FREQUENT_TYPES.has(type));
 
 /** Characters of a cursor: base64url. */
 const CURSOR = /^[\w-]{1,1024}$/;

@@ -38,6 +38,7 @@ import {
   addTransitions,
   type Flags,
   flagsOf,
+  isNoted,
   lifecycleTransition,
   type Transition,
 } from '#identity/transitions';
@@ -79,13 +80,12 @@ export function applyEvent(
   version: number,
   ports: ModelPorts,
 ): InstanceApplied {
-  const {
-    state: next,
-    answer,
-    transitions,
-  } = applyChange(instanceId, state, event, version, ports);
+  const changed = applyChange(instanceId, state, event, version, ports);
+  const { answer, transitions } = changed;
   const { answerKey, atMs } = event;
-  const kept = answerKey === undefined ? next : withKeyedAnswer(next, answer, answerKey, atMs);
+  const next = transitions !== undefined && isNoted(transitions) ? noted(changed, atMs) : changed;
+  const kept =
+    answerKey === undefined ? next.state : withKeyedAnswer(next.state, answer, answerKey, atMs);
   if (transitions === undefined || transitions.length === 0) return { state: kept, answer };
   const bytes = transitions.length * TRANSITION_BYTES;
   const notice = { to: headOf(kept).accountId, atMs, body: transitions, bytes };
@@ -158,6 +158,13 @@ function applyChange(
     case 'trimmed':
       return { state: trimmed(state, change, version), answer: trimmedAnswer(change.floor) };
   }
+}
+
+/** Notes the time of the newest transition in the head. A head without the time was just created. */
+function noted({ state, answer }: Changed, atMs: number): InstanceApplied {
+  const head = headOf(state);
+  if (head.deletedAtMs !== undefined || head.createdAtMs === atMs) return { state, answer };
+  return { state: { ...state, head: { ...head, changedAtMs: atMs } }, answer };
 }
 
 /** Flags of a head. Overwrites `report`. */
@@ -276,7 +283,7 @@ function leaving(before: string | undefined, after: string | undefined): number 
 
 /** Leaves a tombstone with account and deletion time (architecture 3.2). */
 function removed(state: InstanceState, atMs: number, version: number): InstanceState {
-  const { floor: _, tagsJson: __, ...head } = headOf(state);
+  const { floor: _, tagsJson: __, changedAtMs: ___, ...head } = headOf(state);
   const text = { name: '', description: '', model: NO_MODEL };
   const rows = {
     newestHistory: { after: head.historyCount, rows: '' },
