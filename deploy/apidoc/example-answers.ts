@@ -24,6 +24,7 @@ const COMPOSED = {
   expectation_failed: 'the only supported expectation is 100-continue',
   headers_too_large: 'the request headers are too large',
   http_version_not_supported: 'the oldest version is HTTP/1.1',
+  too_many_tags: 'the account has too many different tags for filters and counts',
 } as const satisfies Partial<Record<FaultReason, string>>;
 
 /**

@@ -145,6 +145,8 @@ several('an item has the current cycle and energy of its instance', async () => 
       created_at: new Date(START_MS).toISOString(),
       cycle_count: 0,
       energy_level: 0.5,
+      ...{ stress_state: 'LOW', drift_level: 'D0', dominant_mode: 'None' },
+      changed_at: new Date(START_MS).toISOString(),
     },
   ]);
   const { data } = await ask(observed({}, {}), idOf(1));

@@ -6,6 +6,7 @@ import { Fault } from '#errors/fault';
 import type { EngineAnswer, EngineCall } from '#grpc/engine-messages';
 import { MODELS } from '#identity/model';
 import { createState, ENERGY_DEFAULT, MODEL_VERSION, OFFSET } from '#identity/state';
+import { flagNames } from '#identity/transitions';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf, turnOfEvents } from '#test/support/settled';
 
@@ -13,13 +14,14 @@ import { refusalOf, turnOfEvents } from '#test/support/settled';
 function headAt(cycle: number, energy = ENERGY_DEFAULT): SummarizedHead {
   const model = createState({ modeStrengths: Array<number>(7).fill(0.5), energyLevel: energy });
   model[OFFSET.cycle] = cycle;
-  return { modelVersion: MODEL_VERSION, model, description: 'as described' };
+  return { modelVersion: MODEL_VERSION, model, description: 'as described', createdAtMs: 5 };
 }
 
 const MARKER: SummarizedHead = {
   modelVersion: MODEL_VERSION,
   model: new Float64Array(0),
   description: '',
+  createdAtMs: 5,
 };
 
 type Engine = (call: EngineCall) => EngineAnswer | Promise<EngineAnswer>;
@@ -88,7 +90,7 @@ asking('numbers arrive unrounded', async () => {
   const engine = () => summariesAnswer(['i1'], async () => headAt(3, energy), MODELS);
   const { summariesOf } = ownersUnderTest({ a: engine }, { i1: 'a' });
   const [summary] = (await summariesOf('acct_1', ['i1'])).values();
-  assert.equal(summary, { cycle: 3, energy, description: 'as described', tags: {} });
+  assert.equal([summary?.cycle, summary?.energy], [3, energy]);
 });
 
 asking('tags arrive unchanged, from owners and from the store', async () => {
@@ -210,7 +212,10 @@ owner('deleted and unknown instances are omitted', async () => {
     async (id) => heads[id],
     MODELS,
   );
-  assert.equal(JSON.parse(String(body)), [['i1', 4, ENERGY_DEFAULT, 'as described']]);
+  const [row, ...others] = JSON.parse(String(body));
+  assert.equal([row.slice(0, 5), others], [['i1', 4, ENERGY_DEFAULT, 'as described', {}], []]);
+  const [flags, changedAtMs] = row.slice(5);
+  assert.equal([flagNames(flags).stress_state, changedAtMs], ['LOW', 5]);
   assert.equal([etag, cycles], ['', 0]);
 });
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { SortedBlocks } from '#engine/directory/names';
+import { SortedBlocks } from '#engine/directory/sorted-blocks';
 
 /** Number of entries in the large sequence. */
 const MANY = 200_000;
@@ -55,6 +55,42 @@ beside('removing a missing entry changes nothing', () => {
   for (const entry of [1, 3]) blocks.insert(entry);
   for (const entry of [0, 2, 4]) blocks.remove(entry);
   assert.equal(blocks.slice(0, 10), [1, 3]);
+});
+
+// Catches a part of the load that is left out or in another place.
+beside('a load gives the same pages as inserts, and takes more of them', () => {
+  for (const entries of [[], [3], scattered(50_000), rising(50_000), rising(5_000).reverse()]) {
+    const blocks = new SortedBlocks<number>(ascending);
+    for (const _ of blocks.fill(entries));
+    const plain = new Set(entries);
+    assertSame(blocks, plain);
+    for (const entry of [-1, 0.5, 2_000.5]) {
+      blocks.insert(entry);
+      plain.add(entry);
+    }
+    blocks.remove(3);
+    plain.delete(3);
+    assertSame(blocks, plain);
+  }
+});
+
+// Catches a page of a walk that sees later changes, or begins behind its place.
+beside('blocks from an entry on do not see later changes', () => {
+  const blocks = new SortedBlocks<number>(ascending);
+  for (const _ of blocks.fill(scattered(5_000)));
+  const rest = { asc: blocks.blocks('asc', 2_500), desc: blocks.blocks('desc', 2_500) };
+  for (const entry of [2_600, 2_400]) blocks.remove(entry);
+  blocks.insert(2_600.5);
+  const [ascended, descended] = [[...rest.asc].flat(), [...rest.desc].flat()];
+  assert.equal(
+    ascended.filter((entry) => entry >= 2_500),
+    rising(5_000).slice(2_500),
+  );
+  assert.equal(
+    descended.filter((entry) => entry <= 2_500),
+    rising(2_501).reverse(),
+  );
+  assert.ok(ascended.length < 3_500 && descended.length < 3_500);
 });
 
 const large = suite('with 200,000 entries');

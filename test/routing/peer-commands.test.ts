@@ -9,6 +9,7 @@ const KINDS: Record<PeerCommand['kind'], true> = {
   removeListingRow: true,
   reservePlace: true,
   readSummaries: true,
+  readIndexed: true,
   recordTransitions: true,
 };
 

@@ -94,6 +94,7 @@ export const ON_EVERY_STORE: readonly FileName[] = [
   'instances/delete-instance',
   'instances/fork-instance',
   'instances/generations',
+  'instances/filter-instances',
   'instances/get-instance',
   'instances/instance-limit',
   'instances/list-cursors',

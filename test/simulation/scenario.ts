@@ -1,4 +1,5 @@
 import type { Limits } from '#accounts/plan';
+import { TRANSITIONS } from '#identity/transitions';
 import {
   DISTURBANCES,
   type Disturbance,
@@ -150,7 +151,7 @@ export function drawScenario(random: SeededRandom, requested: ScenarioRequest = 
 const LIFECYCLE_TYPES = 0b1111;
 
 /** All types of transitions. */
-export const ALL_TYPES = 0b1111_1111;
+export const ALL_TYPES = 2 ** TRANSITIONS.length - 1;
 
 /** Draws webhook endpoints: none in half of all runs, so that these runs stay quick. */
 function drawWebhooks(

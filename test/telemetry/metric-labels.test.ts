@@ -5,6 +5,7 @@ import { DROP_REASONS } from '#bus/signed-bus';
 import { SEAL_REASONS } from '#cluster/failure-detector';
 import { MOVE_REASONS } from '#cluster/shard-controller';
 import { countedMethod } from '#edge/serve/reply';
+import { REPAIR_REASONS } from '#engine/directory/scrub';
 import { REASONS } from '#errors/error-reasons';
 import { WIRE_ROLES } from '#grpc/tls';
 import { DRIFT_LEVELS } from '#identity/drift';
@@ -18,6 +19,7 @@ const SETS: readonly (readonly [metric: string, label: string, values: readonly 
   ['rpc_server_refused_total', 'role', [...WIRE_ROLES, 'none']],
   ['identity_drift_events_total', 'level', DRIFT_LEVELS.filter((level) => level !== 'D0')],
   ['bus_dropped_total', 'reason', DROP_REASONS],
+  ['index_repairs_total', 'reason', REPAIR_REASONS],
   ['shard_moves_total', 'reason', MOVE_REASONS],
   ['shard_seals_total', 'reason', SEAL_REASONS],
   [

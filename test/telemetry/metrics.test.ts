@@ -15,6 +15,11 @@ import { soon } from '#test/support/soon';
 
 /** Metrics that normal traffic does not produce, with the tests that cover them. */
 const RARE: readonly MetricName[] = [
+  // Only with a broken engine or store: test/engine/directory/indexer.test.ts.
+  'index_build_failures_total',
+  'index_unreadable_instances',
+  // Only with a damaged or incomplete index: test/engine/directory/scrub.test.ts.
+  'index_repairs_total',
   // Only after 5 s: test/telemetry/event-loop-utilization.test.ts.
   'nodejs_eventloop_utilization',
   // Only with certificates: test/startup/cluster/tls.test.ts.
@@ -273,6 +278,7 @@ async function makeTraffic(running: Service): Promise<string[]> {
   await caller.send('GET', `/instances/${id}/states?cycles=0`);
   for (const path of [
     '/instances',
+    '/fleet',
     `/instances/${id}/drift`,
     '/personas/persona_leader',
     '/nowhere',

@@ -18,7 +18,11 @@ export type Answer = {
 };
 
 /** JSON envelope of a success (interface 2.1). */
-type Envelope = { readonly data: unknown; readonly pagination?: unknown };
+type Envelope = {
+  readonly data: unknown;
+  readonly pagination?: unknown;
+  readonly as_of?: unknown;
+};
 
 /** A failed attempt. */
 export type Failure = {

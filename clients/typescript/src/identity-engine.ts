@@ -117,7 +117,7 @@ export type { Billing } from './resources/billing.ts';
 export type { Events, EventsPageQuery } from './resources/events.ts';
 export type { FleetOptions } from './resources/fleet.ts';
 export type { BatchOptions, InstanceHandle, PastQuery } from './resources/instance-handle.ts';
-export type { Instances } from './resources/instances.ts';
+export type { Instances, InstancesListQuery, InstancesPage } from './resources/instances.ts';
 export type { Personas } from './resources/personas.ts';
 export type { SubmitOptions, Tests } from './resources/tests.ts';
 export type { Webhooks } from './resources/webhooks.ts';

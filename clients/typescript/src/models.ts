@@ -173,6 +173,17 @@ export type OpenModeTarget =
   | (string & {});
 /** A later release may return other values. */
 export type DriftEventLevel = 'D1' | 'D2' | 'D3' | (string & {});
+/** A later release may return other values. */
+export type DominantMode =
+  | 'Perception'
+  | 'Exploration'
+  | 'Order'
+  | 'Assertion'
+  | 'Connection'
+  | 'Identity'
+  | 'Stress_Response'
+  | 'None'
+  | (string & {});
 export type GenerationChoice = 'current' | 'all';
 /** A later release may return other values. */
 export type ErrorCode =
@@ -233,6 +244,7 @@ export type ErrorReason =
   | 'endpoint_refused'
   | 'audit_full'
   | 'too_many_streams'
+  | 'too_many_tags'
   | 'version_mismatch'
   | 'already_exists'
   | 'deleted'
@@ -248,6 +260,7 @@ export type ErrorReason =
   | 'too_many_refused_notifications'
   | 'too_many_unfinished_bodies'
   | 'overloaded'
+  | 'index_rebuilding'
   | 'billing_unavailable'
   | 'deadline_exceeded'
   | 'outcome_unknown'
@@ -259,7 +272,7 @@ export type FleetStatus =
   'applied' | 'replayed' | 'throttled' | 'refused' | 'unknown' | 'not_attempted' | (string & {});
 /** A later release may return other values. */
 export type RetryAdvice = 'never' | 'after' | 'same_key' | (string & {});
-export type InstancesSort = 'created_at' | 'name';
+export type InstancesSort = 'created_at' | 'name' | 'changed_at';
 export type SortOrder = 'asc' | 'desc';
 /** A later release may return other values. */
 export type OpenQuestionId =
@@ -456,6 +469,13 @@ export interface AnswerScale {
   min: number;
   max: number;
   labels: string[];
+  [k: string]: unknown;
+}
+export interface AsOf {
+  /** RFC 3339. */
+  time: string;
+  /** `cursor` of `GET /events` at this time. */
+  events_cursor: string;
   [k: string]: unknown;
 }
 export interface AuditActor {
@@ -840,6 +860,36 @@ export interface DeletedWebhook {
   deleted: boolean;
   [k: string]: unknown;
 }
+export interface DominantModeCounts {
+  /** At least 0. */
+  Perception: number;
+  /** At least 0. */
+  Exploration: number;
+  /** At least 0. */
+  Order: number;
+  /** At least 0. */
+  Assertion: number;
+  /** At least 0. */
+  Connection: number;
+  /** At least 0. */
+  Identity: number;
+  /** At least 0. */
+  Stress_Response: number;
+  /** At least 0. */
+  None: number;
+  [k: string]: unknown;
+}
+export interface DriftLevelCounts {
+  /** At least 0. */
+  D0: number;
+  /** At least 0. */
+  D1: number;
+  /** At least 0. */
+  D2: number;
+  /** At least 0. */
+  D3: number;
+  [k: string]: unknown;
+}
 export interface DriftQuery {
   /** Maximum number of entries on the page. 1 to 1000; default 1000. */
   limit?: number;
@@ -920,6 +970,43 @@ export interface FleetObservation {
    * Like the header `Idempotency-Key` of a single call. An observation with a known key is reported as `replayed` and not applied again. 1 to 255 characters; pattern `^[!-~](?:[ -~]*[!-~])?$`.
    */
   idempotency_key?: string;
+}
+export interface FleetCounts {
+  /** Number of instances. At least 0. */
+  total: number;
+  stress_states: StressStateCounts;
+  drift_levels: DriftLevelCounts;
+  dominant_modes: DominantModeCounts;
+  /**
+   * Instances that are in `total` only: created within the last seconds, or with a damaged state. At least 0.
+   */
+  unknown: number;
+  /** The most frequent tags, at most 100. */
+  tags: TagCount[];
+  /** Number of different tags. At least 0. */
+  different_tags: number;
+  /** Newest events of the account, newest first, at most 20. Without frequent types. */
+  recent_events: AccountEvent[];
+  as_of: AsOf;
+  [k: string]: unknown;
+}
+export interface StressStateCounts {
+  /** At least 0. */
+  LOW: number;
+  /** At least 0. */
+  MED: number;
+  /** At least 0. */
+  HIGH: number;
+  /** At least 0. */
+  OVER: number;
+  [k: string]: unknown;
+}
+export interface TagCount {
+  key: string;
+  value: string;
+  /** At least 0. */
+  count: number;
+  [k: string]: unknown;
 }
 /** Body that a single call would get. */
 export interface FleetRefusal {
@@ -1063,7 +1150,7 @@ export interface InstancesQuery {
    * Number of entries to skip: for the next page, all entries received so far. At least 0; default 0.
    */
   offset?: number;
-  /** Start of the page: `next_cursor` of the previous page. 1 to 1024 characters. */
+  /** Start of the page: `next_cursor` of the previous page. 1 to 6144 characters. */
   cursor?: string;
   sort?: InstancesSort;
   order?: SortOrder;
@@ -1071,6 +1158,20 @@ export interface InstancesQuery {
    * Only instances whose name contains this text, in any case, or whose id equals it. 1 to 64 characters.
    */
   search?: string;
+  /** Only instances in these stress states, separated by commas. */
+  stress?: string;
+  /** Only instances with these drift levels, separated by commas. */
+  drift?: string;
+  /**
+   * Only instances whose first dominant mode is one of these, separated by commas. `None`: all modes are weak.
+   */
+  dominant_mode?: string;
+  /**
+   * Only instances with this tag: the parameter is `tag.` and the key, its value the value of the tag. Up to four tags, which an instance must all have.
+   */
+  tag?: {
+    [k: string]: string;
+  };
 }
 export interface ListedInstance {
   /** Pattern `^inst_[0-9a-f]{16}$`. */
@@ -1087,6 +1188,13 @@ export interface ListedInstance {
   cycle_count: number;
   /** 0 to 1. */
   energy_level: number;
+  stress_state?: StressState;
+  drift_level?: DriftLevel;
+  dominant_mode?: DominantMode;
+  /**
+   * Time of the newest event of the instance, except `contract_changed` and `mode_changed`. RFC 3339.
+   */
+  changed_at?: string;
   [k: string]: unknown;
 }
 export interface ModeScores {

@@ -40,8 +40,6 @@ const FREQUENT = new Set(TRANSITIONS.flatMap((type, at) => (FREQUENT_TYPES.has(t
  * stored, so the order never changes.
  */
 export const LEADING_MODES = [...MODE_NAMES, 'None'] as const;
-/** A leading mode. */
-export type LeadingMode = (typeof LEADING_MODES)[number];
 
 /**
  * Watched values of a state in one number: stress state (2 bits), drift level (2 bits), allowed
@@ -132,15 +130,18 @@ export function isNoted(transitions: readonly (readonly number[])[]): boolean {
   return transitions.some(([type = 0]) => !FREQUENT.has(type));
 }
 
-function stressIn(flags: Flags): number {
+/** Position of the stress state in `STRESS_STATES`. */
+export function stressIn(flags: Flags): number {
   return flags & LEVEL_BITS;
 }
 
-function levelIn(flags: Flags): number {
+/** Position of the drift level in `DRIFT_LEVELS`. */
+export function levelIn(flags: Flags): number {
   return (flags >>> DRIFT_SHIFT) & LEVEL_BITS;
 }
 
-function modeIn(flags: Flags): number {
+/** Position of the leading mode in `LEADING_MODES`. */
+export function modeIn(flags: Flags): number {
   return flags >>> MODE_SHIFT;
 }
 
@@ -185,6 +186,15 @@ export function transitionFields([position, cycle, after, before]: Transition): 
     case 'mode_changed':
       return { ...present, from: modeName(before), to: modeName(after) };
   }
+}
+
+/** Values of flags as in the API, except the actions. */
+export function flagNames(flags: Flags) {
+  return {
+    stress_state: stressName(flags),
+    drift_level: levelName(flags),
+    dominant_mode: modeName(flags),
+  };
 }
 
 function stressName(flags: Flags): string {

@@ -60,6 +60,7 @@ export const REASONS = {
   // event streams, decision 244
   too_many_streams: { code: 'rate_limited' },
   // state, decisions 21 and 22
+  too_many_tags: { code: 'conflict' },
   version_mismatch: { code: 'conflict' },
   already_exists: { code: 'conflict' },
   deleted: { code: 'conflict' },
@@ -78,6 +79,8 @@ export const REASONS = {
   too_many_refused_notifications: { code: 'service_unavailable' },
   too_many_unfinished_bodies: { code: 'service_unavailable' },
   overloaded: { code: 'service_unavailable' },
+  // index of an account's instances, decision 325
+  index_rebuilding: { code: 'service_unavailable' },
   // payment provider, decision 248
   billing_unavailable: { code: 'service_unavailable' },
   deadline_exceeded: { code: 'service_unavailable' },

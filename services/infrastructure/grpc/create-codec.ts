@@ -63,9 +63,14 @@ export function untaggedFromWire(wire: WireUntagged): NamingCommand {
  */
 export function taggedFromWire({ tagsJson, change }: TaggedChange): NamingCommand {
   if (change === undefined) throw unknownCall();
+  return { ...untaggedFromWire(change), tagsJson: tagsFromWire(tagsJson) };
+}
+
+/** Checks tags as JSON text. Throws `internal` for a value out of bounds. */
+export function tagsFromWire(tagsJson: string): string {
   trustText(tagsJson, '{}'.length, TAGS_LENGTH_MAX, 'tags');
   if (!isTagsJson(tagsJson)) throw brokenMessage('tags');
-  return { ...untaggedFromWire(change), tagsJson };
+  return tagsJson;
 }
 
 /** Whether a text is a JSON object of at most `TAGS_MAX` texts. */

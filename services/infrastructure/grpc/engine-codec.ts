@@ -15,6 +15,7 @@ import {
   type NamingCommand,
   namingToWire,
   taggedFromWire,
+  tagsFromWire,
   untaggedFromWire,
 } from '#grpc/create-codec';
 import {
@@ -53,7 +54,7 @@ import {
   type ReadRecordsAfter as WireRecordsAfter,
   type TrimRows as WireTrim,
 } from '#grpc/gen/identity_engine/v1/engine';
-import { listAfterFromWire, listFromWire, listToWire, searchFromWire } from '#grpc/list-codec';
+import { listedFromWire, listLength, listToWire } from '#grpc/list-codec';
 import {
   pageOfRecords,
   type RecordsCursor,
@@ -181,11 +182,13 @@ function commandToWire(command: EngineCommand): WireCommand {
     case 'readForkStart':
       return pastToWire(command);
     case 'list':
+    case 'readFleet':
       return listToWire(command);
     case 'putListingRow':
     case 'removeListingRow':
     case 'reservePlace':
     case 'readSummaries':
+    case 'readIndexed':
     case 'recordTransitions':
       return peerToWire(command);
     case 'readFeed':
@@ -202,15 +205,16 @@ function commandToWire(command: EngineCommand): WireCommand {
 function peerToWire(command: PeerCommand): WireCommand {
   switch (command.kind) {
     case 'putListingRow': {
-      const { version, name, description, createdAtMs } = command;
-      return { $case: 'putListingRow', value: { version, name, description, createdAtMs } };
+      const { kind: _, ...row } = command;
+      return { $case: 'putListingRow', value: row };
     }
     case 'removeListingRow':
       return { $case: 'removeListingRow', value: { version: command.version } };
     case 'reservePlace':
       return { $case: 'reservePlace', value: { instancesMax: command.instancesMax } };
     case 'readSummaries':
-      return { $case: 'readSummaries', value: { instanceIds: [...command.instanceIds] } };
+    case 'readIndexed':
+      return { $case: command.kind, value: { instanceIds: [...command.instanceIds] } };
     case 'recordTransitions':
       return { $case: 'recordTransitions', value: rowsToWire(command.rows) };
   }
@@ -261,11 +265,11 @@ function commandFromWire(wire: EngineRequest['command']): EngineCommand {
     case 'readForkStart':
       return forkStartFromWire(wire.value);
     case 'listAfter':
-      return listAfterFromWire(wire.value);
     case 'list':
-      return listFromWire(wire.value);
     case 'search':
-      return searchFromWire(wire.value);
+    case 'filter':
+    case 'readFleet':
+      return listedFromWire(wire);
     case 'putListingRow':
       return putRowFromWire(wire.value);
     case 'removeListingRow':
@@ -273,7 +277,8 @@ function commandFromWire(wire: EngineRequest['command']): EngineCommand {
     case 'reservePlace':
       return { kind: 'reservePlace', instancesMax: wire.value.instancesMax };
     case 'readSummaries':
-      return summariesFromWire(wire.value.instanceIds);
+    case 'readIndexed':
+      return summariesFromWire(wire.$case, wire.value.instanceIds);
     case 'recordTransitions':
       return { kind: 'recordTransitions', rows: rowsFromWire(wire.value) };
     case 'readFeed':
@@ -297,19 +302,24 @@ function cursorFromWire(wire: EventCursor): EventCursor {
   };
 }
 
-function summariesFromWire(instanceIds: readonly string[]): EngineCommand {
+function summariesFromWire(
+  kind: 'readSummaries' | 'readIndexed',
+  instanceIds: readonly string[],
+): EngineCommand {
   trustInteger(instanceIds.length, 1, SUMMARIES_MAX, 'number of instances');
   for (const id of instanceIds) trustText(id, 1, ID_LENGTH_MAX, 'instance id');
-  return { kind: 'readSummaries', instanceIds };
+  return { kind, instanceIds };
 }
 
 function putRowFromWire(wire: WirePutRow): EngineCommand {
+  const { tagsJson } = wire;
   return {
     kind: 'putListingRow',
     version: versionOf(wire),
     name: trustText(wire.name, 1, NAME_LENGTH_MAX, 'name'),
     description: trustText(wire.description, 0, DESCRIPTION_LENGTH_MAX, 'description'),
     createdAtMs: trustInteger(wire.createdAtMs, 0, TIME_MS_MAX, 'time of creation'),
+    ...(tagsJson === undefined ? {} : { tagsJson: tagsFromWire(tagsJson) }),
   };
 }
 
@@ -414,7 +424,9 @@ function requestOf(id: number, timeoutMs: number, call: EngineCall): EngineReque
 /** Commands to an account, whose calls have no instance id. */
 const OF_NO_INSTANCE: ReadonlySet<EngineCommand['kind']> = new Set([
   'list',
+  'readFleet',
   'readSummaries',
+  'readIndexed',
   'recordTransitions',
   'readFeed',
   'webhook',
@@ -512,8 +524,9 @@ function commandTextLength(command: EngineCommand): number {
     case 'rename':
       return namingLength(command) + forkLength(command);
     case 'putListingRow':
-      return command.name.length + command.description.length;
-    case 'readSummaries': {
+      return command.name.length + command.description.length + (command.tagsJson?.length ?? 0);
+    case 'readSummaries':
+    case 'readIndexed': {
       let length = 0;
       for (const id of command.instanceIds) length += id.length + ID_BYTES;
       return length;
@@ -538,8 +551,9 @@ function commandTextLength(command: EngineCommand): number {
     case 'readEvents':
     case 'readStates':
     case 'readForkStart':
+    case 'readFleet':
       return 0;
     case 'list':
-      return command.search?.length ?? 0;
+      return listLength(command);
   }
 }

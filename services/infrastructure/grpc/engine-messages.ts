@@ -4,7 +4,12 @@
  * architecture 5.
  */
 
-import type { InstancesCursor, RecordsCursor } from '#grpc/list-cursor';
+import type {
+  InstanceFilter,
+  InstancesCursor,
+  InstancesSort,
+  RecordsCursor,
+} from '#grpc/list-cursor';
 import type { Traced } from '#telemetry/tracer';
 
 /**
@@ -48,13 +53,13 @@ export type RecordPage = {
 /** Commands between engines, never sent by an edge. Source: architecture 3.6. */
 export type PeerCommand =
   /** Puts the already stored row of `EngineCall.instanceId` into the account's directory. */
-  | {
+  | (TagFields & {
       readonly kind: 'putListingRow';
       readonly version: number;
       readonly name: string;
       readonly description: string;
       readonly createdAtMs: number;
-    }
+    })
   /** Removes the row of `EngineCall.instanceId` from the account's directory permanently. */
   | { readonly kind: 'removeListingRow'; readonly version: number }
   /**
@@ -64,6 +69,8 @@ export type PeerCommand =
   | { readonly kind: 'reservePlace'; readonly instancesMax: number }
   /** Reads cycle and energy of the account's instances without activating any instance. */
   | { readonly kind: 'readSummaries'; readonly instanceIds: readonly string[] }
+  /** Reads the values of the account's instances for the index, from the owner of all of them. */
+  | { readonly kind: 'readIndexed'; readonly instanceIds: readonly string[] }
   /** Records transitions of the account's instances in the account's feed. */
   | { readonly kind: 'recordTransitions'; readonly rows: readonly TransitionRow[] };
 
@@ -300,17 +307,24 @@ export type EngineCommand =
       readonly generation: number | undefined;
       readonly cycle: number;
     }
+  /**
+   * Reads the counts of the account's instances, and its newest events of these types, as bits at
+   * their positions in `TRANSITIONS`.
+   */
+  | { readonly kind: 'readFleet'; readonly types: number; readonly eventsMax: number }
   | {
       readonly kind: 'list';
       readonly limit: number;
       readonly offset: number;
-      readonly sort: 'created_at' | 'name';
+      readonly sort: InstancesSort;
       readonly order: 'asc' | 'desc';
       /**
        * Search text: part of the name, ignoring case, or an id. Undefined for all instances.
        * Source: decision 254.
        */
       readonly search?: string | undefined;
+      /** Wanted values. Undefined for all instances. Source: decision 325. */
+      readonly filter?: InstanceFilter | undefined;
       /**
        * Cursor at which the listing continues. Undefined to start at `offset`. Source: decision
        * 281.

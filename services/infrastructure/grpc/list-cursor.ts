@@ -6,11 +6,27 @@ import { type Fault, invalid } from '#errors/fault';
  * of the caller's own lists.
  */
 
+/** Orders of a listing of instances. */
+export type InstancesSort = 'created_at' | 'name' | 'changed_at';
+
+/** Filter of a list of instances. An instance must pass every part. */
+export type InstanceFilter = {
+  /** Wanted stress states, as bits at their positions in `STRESS_STATES`. Absent: all. */
+  readonly stress?: number;
+  /** Wanted drift levels, as bits at their positions in `DRIFT_LEVELS`. Absent: all. */
+  readonly drift?: number;
+  /** Wanted leading modes, as bits at their positions in `LEADING_MODES`. Absent: all. */
+  readonly modes?: number;
+  /** Wanted tags: keys with their values, sorted by key. */
+  readonly tags: readonly (readonly [key: string, value: string])[];
+};
+
 /** Position in a listing of an account's instances. */
 export type InstancesCursor = {
-  readonly sort: 'created_at' | 'name';
+  readonly sort: InstancesSort;
   readonly order: 'asc' | 'desc';
   readonly search: string | undefined;
+  readonly filter?: InstanceFilter | undefined;
   /** Number of rows shown so far. */
   readonly seen: number;
   /** Creation time and id of the last row shown. */
@@ -18,6 +34,8 @@ export type InstancesCursor = {
   readonly instanceId: string;
   /** Position of the last row among the names, if the listing is sorted by name. */
   readonly byName: NamePosition | undefined;
+  /** Time of the newest change of the last row, if the listing is sorted by this time. */
+  readonly changedAtMs?: number | undefined;
 };
 
 /** Position among the names when the listing began. */
@@ -49,16 +67,33 @@ export type RecordsCursor = {
   readonly start: number;
 };
 
+/** Maximum number of tags in a filter. */
+export const FILTER_TAGS_MAX = 4;
+
+/** Maximum size of the tags in a filter as JSON, in bytes. */
+export const FILTER_TAGS_BYTES_MAX = 3_072;
+
+/**
+ * Maximum length of a cursor of instances. The cursor contains the search, a name and the tags of
+ * the filter. A request with the cursor must have less than 8 KiB of headers.
+ */
+export const INSTANCES_CURSOR_LENGTH_MAX = 6_144;
+
 const TEXT_LENGTH_MAX = 1_024;
 
 /** Encodes a cursor of instances. */
 export function instancesCursorText(cursor: InstancesCursor): string {
   const { sort, order, search = null, seen, createdAtMs, instanceId, byName } = cursor;
+  const { filter, changedAtMs } = cursor;
   const names =
     byName === undefined
       ? []
       : [byName.name, byName.epoch, byName.renames, byName.checksum ?? null];
-  return textOf(['i', sort, order, search, seen, createdAtMs, instanceId, ...names]);
+  const list = [sort, order, search, seen, createdAtMs, instanceId, ...names];
+  if (filter === undefined && changedAtMs === undefined) return textOf(['i', ...list]);
+  const { stress = null, drift = null, modes = null, tags = [] } = filter ?? {};
+  const filtered = filter === undefined ? null : [stress, drift, modes, tags];
+  return textOf(['f', filtered, changedAtMs ?? null, ...list]);
 }
 
 /** Encodes a cursor of records. */
@@ -69,11 +104,55 @@ export function recordsCursorText(cursor: RecordsCursor): string {
 
 /** Decodes a cursor of instances. Throws `invalid_parameter`. */
 export function instancesCursorFrom(text: string): InstancesCursor {
-  const [list, sort, order, search, seen, createdAtMs, instanceId, ...names] = fieldsOf(text);
-  const isSort = sort === 'created_at' || sort === 'name';
+  const [list, ...fields] = fieldsOf(text, INSTANCES_CURSOR_LENGTH_MAX);
+  if (list === 'i') return byRow(cursorFrom(fields));
+  const [filter, changedAtMs, ...rest] = fields;
+  const cursor = cursorFrom(rest);
+  if (list !== 'f' || (changedAtMs === null) === (cursor.sort === 'changed_at')) throw unreadable();
+  return {
+    ...cursor,
+    ...(filter === null ? {} : { filter: filterFrom(filter) }),
+    ...(changedAtMs === null ? {} : { changedAtMs: whole(changedAtMs) }),
+  };
+}
+
+/** A cursor that needs no time of a change. */
+function byRow(cursor: InstancesCursor): InstancesCursor {
+  if (cursor.sort !== 'changed_at') return cursor;
+  throw unreadable();
+}
+
+function filterFrom(filter: unknown): InstanceFilter {
+  const [stress, drift, modes, tags]: unknown[] = Array.isArray(filter) ? filter : [];
+  if (!Array.isArray(tags) || tags.length > FILTER_TAGS_MAX) throw unreadable();
+  if ([stress, drift, modes].every((bits) => bits === null) && tags.length === 0) {
+    throw unreadable();
+  }
+  return {
+    ...(stress === null ? {} : { stress: bits(stress) }),
+    ...(drift === null ? {} : { drift: bits(drift) }),
+    ...(modes === null ? {} : { modes: bits(modes) }),
+    tags: tags.map(tagFrom),
+  };
+}
+
+function tagFrom(tag: unknown): readonly [string, string] {
+  const [key, value]: unknown[] = Array.isArray(tag) ? tag : [];
+  return [string(key), string(value)];
+}
+
+/** Bits for the values of a list, of which the longest has eight. */
+function bits(value: unknown): number {
+  if (whole(value) >= 1 && whole(value) < 2 ** 8) return whole(value);
+  throw unreadable();
+}
+
+function cursorFrom(fields: readonly unknown[]): InstancesCursor {
+  const [sort, order, search, seen, createdAtMs, instanceId, ...names] = fields;
+  const isSort = sort === 'created_at' || sort === 'name' || sort === 'changed_at';
   const isOrder = order === 'asc' || order === 'desc';
   const isSearch = search === null || typeof search === 'string';
-  if (list !== 'i' || !isSort || !isOrder || !isSearch) throw unreadable();
+  if (!isSort || !isOrder || !isSearch) throw unreadable();
   return {
     ...{ sort, order, search: search ?? undefined },
     ...{ seen: whole(seen), createdAtMs: whole(createdAtMs), instanceId: string(instanceId) },
@@ -91,8 +170,9 @@ export function recordsCursorFrom(text: string, list: RecordsCursor['list']): Re
 
 /** Page request for a cursor of instances. The cursor contains everything but `limit`. */
 export function pageOfInstances(limit: number, cursor: InstancesCursor) {
-  const { sort, order, search } = cursor;
-  return { limit, offset: 0, sort, order, search, cursor };
+  const { sort, order, search, filter } = cursor;
+  const page = { limit, offset: 0, sort, order, search, cursor };
+  return filter === undefined ? page : { ...page, filter };
 }
 
 /** Page request for a cursor of records. */
@@ -119,8 +199,8 @@ function textOf(fields: readonly unknown[]): string {
   return Buffer.from(JSON.stringify(fields)).toString('base64url');
 }
 
-function fieldsOf(text: string): readonly unknown[] {
-  if (text.length > TEXT_LENGTH_MAX) throw unreadable();
+function fieldsOf(text: string, lengthMax = TEXT_LENGTH_MAX): readonly unknown[] {
+  if (text.length > lengthMax) throw unreadable();
   try {
     const fields: unknown = JSON.parse(Buffer.from(text, 'base64url').toString());
     if (Array.isArray(fields)) return fields;

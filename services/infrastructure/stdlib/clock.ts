@@ -24,6 +24,27 @@ export function sleep(clock: Clock, delayMs: number): Promise<void> {
   return new Promise((resolve) => void clock.after(delayMs, resolve));
 }
 
+/** Long work in slices, between which other work of the process runs. */
+export class TimeSlices {
+  readonly #clock: Clock;
+  readonly #sliceMs: number;
+  #startMs: number;
+
+  /** The first slice of `sliceMs` milliseconds begins now. */
+  constructor(clock: Clock, sliceMs: number) {
+    this.#clock = clock;
+    this.#sliceMs = sliceMs;
+    this.#startMs = clock.monotonicMs();
+  }
+
+  /** Lets other work run if the slice is over. */
+  async next(): Promise<void> {
+    if (this.#clock.monotonicMs() - this.#startMs < this.#sliceMs) return;
+    await sleep(this.#clock, 0);
+    this.#startMs = this.#clock.monotonicMs();
+  }
+}
+
 /**
  * Runs `task` every `periodMs` until disposed. A slow task delays the next run, so that runs never
  * overlap.

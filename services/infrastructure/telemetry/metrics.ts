@@ -171,6 +171,17 @@ export const METRICS = {
   transitions_unrecorded_bytes: gauge(
     'Estimated bytes of the transitions that are not in the log of their account yet.',
   ),
+  index_build_seconds: seconds('Time to build the index of an account, which filtered lists need.'),
+  index_build_failures_total: counter(
+    'Failed attempts to build an index. The next filtered list builds the index again.',
+  ),
+  index_repairs_total: counter(
+    'Repaired differences of an index, by reason: damaged, missed or counters.',
+    'reason',
+  ),
+  index_unreadable_instances: gauge(
+    'Instances with a damaged state. Lists with a filter leave them out.',
+  ),
   limiter_checks_total: counter(
     'Admissions decided: allow, rate, quota, key, unavailable.',
     'decision',

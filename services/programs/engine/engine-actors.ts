@@ -5,6 +5,11 @@ import type { ActorHostConfig, ShardGate } from '#actor-runtime/host-ports';
 import { Outbox, type SentNotice } from '#actor-runtime/outbox';
 import { runtimeMetrics } from '#actor-runtime/runtime-metrics';
 import type { AuditTrail } from '#audit/trail';
+
+import { IndexedReads } from '#engine/directory/indexed-reads';
+import { type IndexedOf, indexedAnswer } from '#engine/directory/indexed-values';
+
+import { Indexer } from '#engine/directory/indexer';
 import { DirectoryKind } from '#engine/directory/kind';
 import {
   directoryCall,
@@ -13,6 +18,8 @@ import {
   summariesAnswer,
 } from '#engine/directory/owners';
 import {
+  fleetAnswer,
+  fleetCounts,
   type HeadOf,
   pageAnswer,
   readSummaries,
@@ -20,7 +27,7 @@ import {
 } from '#engine/directory/summary';
 import { awaitedEvents, EventWaiters } from '#engine/events/pages';
 import { FeedKind, recordMetrics, type Unrecorded } from '#engine/feed/kind';
-import { awaitedFeed } from '#engine/feed/pages';
+import { awaitedFeed, newestEvents } from '#engine/feed/pages';
 import { activeInstanceOf, InstanceKind, storedHeadOf } from '#engine/instance/kind';
 import { engineMetrics } from '#engine/instance/process-call';
 import type { ChunkBounds } from '#engine/instance/rows';
@@ -71,6 +78,10 @@ export type EngineActorsPorts = ProcessPorts & {
   readonly mayTag?: (() => boolean) | undefined;
   /** All engines, including this engine; undefined without a cluster. */
   readonly engines: EngineClient | undefined;
+  /** Whether all engines answer the values of instances. Undefined: always. */
+  readonly mayIndex?: (() => boolean) | undefined;
+  /** Reads values for indexes from all engines; undefined if this engine owns all instances. */
+  readonly indexedOf?: IndexedOf | undefined;
   /** Reads summaries from all engines; undefined if this engine owns all instances. */
   readonly summariesOf: SummariesOf | undefined;
 };
@@ -92,9 +103,12 @@ export class EngineActors implements EngineClient, AsyncDisposable {
   readonly #waiters: EventWaiters;
   readonly #deliverers: Deliverers;
   readonly #past: PastReads;
+  readonly #indexedReads: IndexedReads;
+  readonly #indexer: Indexer;
   readonly #ports: EngineActorsPorts;
   readonly #models: Models;
   readonly #headOf: HeadOf;
+  readonly #storedHeadOf;
   readonly #summariesOf: SummariesOf;
   #calls = 0;
 
@@ -144,9 +158,16 @@ export class EngineActors implements EngineClient, AsyncDisposable {
       onLeft,
     });
     this.#past = new PastReads({ store: ports.instances, models, clock, metrics });
-    const storedHead = storedHeadOf(ports.instances, models, onBug);
+    this.#storedHeadOf = storedHeadOf(ports.instances, models, onBug);
     this.#headOf = async (id) =>
-      (await this.#instances.read(id, ({ head }) => head)) ?? (await storedHead(id));
+      (await this.#instances.read(id, ({ head }) => head)) ?? (await this.#storedHeadOf(id));
+    const indexedReads = new IndexedReads({
+      ...{ gate, log, models, isRecording: ports.isRecording },
+      instances: this.#instances,
+      storedHeadOf: this.#storedHeadOf,
+    });
+    this.#indexedReads = indexedReads;
+    this.#indexer = this.#newIndexer(ports.indexedOf ?? ((_, ids) => indexedReads.read(ids)));
     this.#summariesOf = ports.summariesOf ?? ((_, ids) => readSummaries(ids, this.#headOf, models));
   }
 
@@ -183,6 +204,8 @@ export class EngineActors implements EngineClient, AsyncDisposable {
     switch (command.kind) {
       case 'list':
         return this.#list(call, command);
+      case 'readFleet':
+        return this.#readFleet(call, command);
       case 'reservePlace':
         return this.#reserve(call, command);
       case 'putListingRow':
@@ -190,6 +213,8 @@ export class EngineActors implements EngineClient, AsyncDisposable {
         return this.#notify(call, command);
       case 'readSummaries':
         return summariesAnswer(command.instanceIds, this.#headOf, this.#models);
+      case 'readIndexed':
+        return this.#indexedReads.read(command.instanceIds).then(indexedAnswer);
       case 'readEvents':
         return this.#readEvents(call, command);
       case 'recordTransitions':
@@ -206,8 +231,23 @@ export class EngineActors implements EngineClient, AsyncDisposable {
     }
   }
 
+  #newIndexer(indexedOf: IndexedOf): Indexer {
+    const { clock, metrics, feeds, isRecording, mayIndex = () => true } = this.#ports;
+    const within = () => ({ callId: 0, deadlineAtMs: clock.wallMs() + CALL_TIMEOUT_MS_MAX });
+    return new Indexer({
+      ...{ clock, metrics, store: feeds, indexedOf },
+      mayIndex: () => isRecording() && mayIndex(),
+      useListing: async (accountId, use) => {
+        await this.#directories.ask(accountId, { kind: 'useIndex', use, ...within() });
+      },
+      look: async (accountId, from, count) =>
+        await this.#feeds.ask(accountId, { kind: 'look', accountId, from, count, ...within() }),
+    });
+  }
+
   /** Refuses new calls, then stores all unstored changes. */
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#indexer[Symbol.dispose]();
     await this.#instances[Symbol.asyncDispose]();
     await this.#directories[Symbol.asyncDispose]();
     // Stored instances have sent their transitions, so the feeds are stored last.
@@ -297,13 +337,36 @@ export class EngineActors implements EngineClient, AsyncDisposable {
 
   async #list(call: EngineCall, page: Command<'list'>): Promise<EngineAnswer> {
     const { callId, deadlineAtMs, accountId, traceparent } = call;
+    if (page.filter !== undefined || page.sort === 'changed_at') {
+      await this.#indexer.ready(accountId);
+    }
     const question = { kind: 'page', page, callId, deadlineAtMs } as const;
     const asked = await this.#directories.ask(accountId, traced(question, traceparent));
-    const answer = asked.searched === undefined ? asked : await asked.searched();
+    const { indexedUntil } = asked;
+    const found = asked.searched === undefined ? asked : await asked.searched();
+    const answer = { ...found, indexedUntil };
     const ids = answer.rows.map(({ instanceId }) => instanceId);
     const summaries = await this.#summariesOf(accountId, ids, traceparent);
     const unseen = ids.filter((id) => !summaries.has(id));
-    return pageAnswer(answer, page, summaries, await this.#descriptionsOf(accountId, unseen));
+    return pageAnswer(
+      answer,
+      accountId,
+      page,
+      summaries,
+      await this.#descriptionsOf(accountId, unseen),
+    );
+  }
+
+  async #readFleet(
+    { accountId }: EngineCall,
+    { types, eventsMax }: Command<'readFleet'>,
+  ): Promise<EngineAnswer> {
+    await this.#indexer.ready(accountId);
+    const counts = await this.#indexer.use(accountId, fleetCounts);
+    const parts = this.#indexer.pagesOf(accountId);
+    const { position } = counts.until;
+    const events = await newestEvents(types, eventsMax, position, parts);
+    return fleetAnswer(counts, accountId, events);
   }
 
   /** Descriptions from the rows that instances store before they are listed. */

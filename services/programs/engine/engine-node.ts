@@ -3,6 +3,7 @@ import { CommitLog } from '#actor-runtime/commit-log';
 import type { ActorHostConfig } from '#actor-runtime/host-ports';
 import type { AuditTrail } from '#audit/trail';
 import { shardOf, shardsOf } from '#cluster/shard-owners';
+import { indexedOfOwners } from '#engine/directory/indexed-values';
 import { summariesOfOwners } from '#engine/directory/owners';
 import { EngineActors } from '#engine/engine-actors';
 import { showUnrecorded } from '#engine/feed/kind';
@@ -64,8 +65,11 @@ const FORKS_FEATURE = 'forks';
 /** Feature of an engine that reads tags in events and heads. */
 const TAGS_FEATURE = 'tags';
 
+/** Feature of an engine that answers values of instances for indexes. */
+const INDEX_FEATURE = 'index';
+
 /** Features of this program besides its models. */
-const FEATURES = [TRANSITIONS_FEATURE, FORKS_FEATURE, TAGS_FEATURE];
+const FEATURES = [TRANSITIONS_FEATURE, FORKS_FEATURE, TAGS_FEATURE, INDEX_FEATURE];
 
 /**
  * An engine in a cluster. Answers calls for the shards that the engine owns. Before joining and
@@ -167,7 +171,9 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
       chunkBounds,
       mayFork: () => isEverywhere(FORKS_FEATURE),
       mayTag: () => isEverywhere(TAGS_FEATURE),
+      mayIndex: () => isEverywhere(INDEX_FEATURE),
       engines,
+      indexedOf: indexedOfOwners(engines, clock),
       summariesOf: summariesOfOwners({
         owners: engines,
         storedHeadOf: storedHeadOf(instances, models, onBug),

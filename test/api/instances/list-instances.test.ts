@@ -48,7 +48,8 @@ many('shows the newest 20 instances by default', async () => {
 many('shows exactly the documented fields of an item', async () => {
   const { body } = await list(owner, '?limit=1');
   const texts = ['id', 'name', 'description', 'tags'];
-  const fields = [...texts, 'created_at', 'cycle_count', 'energy_level'];
+  const state = ['energy_level', 'stress_state', 'drift_level', 'dominant_mode', 'changed_at'];
+  const fields = [...texts, 'created_at', 'cycle_count', ...state];
   assert.equal(Object.keys(body.data[0]), fields);
 });
 

@@ -13,8 +13,8 @@ export function processing(instance: string, observation: Json = ORDER, options 
 }
 
 /** Creates an instance without recording a case. Returns the instance id. */
-export async function anInstance(tape: Tape, name = 'Ada'): Promise<string> {
-  const made = await tape.play({ method: 'instances.create', arguments: { name } });
+export async function anInstance(tape: Tape, name = 'Ada', fields = {}): Promise<string> {
+  const made = await tape.play({ method: 'instances.create', arguments: { name, ...fields } });
   return made.id;
 }
 
@@ -88,6 +88,7 @@ export async function pageCases(tape: Tape): Promise<void> {
     arguments: { search: 'car', limit: 10, offset: 0 },
   };
   await tape.record('list: instances that match a search', found, { expect: { pages: 1 } });
+  await filterCases(tape);
   const instance = await aLivedInstance(tape, 9);
   for (const kind of ['history', 'drift'] as const) {
     const call: Call = { method: `instance.${kind}`, instance, arguments: { limit: 4 } };
@@ -105,6 +106,20 @@ export async function pageCases(tape: Tape): Promise<void> {
   };
   await tape.record('history: of all generations', every);
   await shortPage(tape, instance);
+}
+
+/** Cases of filtered lists, and of the counts. */
+async function filterCases(tape: Tape): Promise<void> {
+  for (const name of ['Heidi', 'Ivan', 'Judy']) {
+    await anInstance(tape, name, { tags: { team: 'docs & more', 'a.b': '' } });
+  }
+  await tape.service.recorded();
+  const tags = { team: 'docs & more', 'a.b': '' };
+  const filtered = { stress: ['LOW', 'MED'], drift: ['D0'], tags, sort: 'changed_at', limit: 2 };
+  await pagesOf(tape, 'list with filters', { method: 'instances.list', arguments: filtered });
+  const mode = { dominant_mode: ['None', 'Order'], limit: 1 };
+  await tape.record('list: one of two modes', { method: 'instances.list', arguments: mode });
+  await tape.record('fleet: counts and newest events', { method: 'instances.fleet' });
 }
 
 /** Records a call and all following pages, as `next()` requests the pages. */

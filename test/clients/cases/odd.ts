@@ -113,9 +113,9 @@ const WRITTEN: readonly [FaultReason, string][] = [
 /** Cases with answers from a service with a failing part. */
 export async function failingPartCases(tape: Tape): Promise<void> {
   const call = processing(await anInstance(tape));
-  const failing = async (name: string, parts: Partial<EdgePorts>) => {
+  const failing = async (name: string, parts: Partial<EdgePorts>, asked: Call = call) => {
     await using edge = await tape.service.listen(parts);
-    await tape.record(name, call, { origin: 'provoked', client: ONCE, edge: edge.address });
+    await tape.record(name, asked, { origin: 'provoked', client: ONCE, edge: edge.address });
   };
   const limiter = failingWith(new Fault('service_unavailable', 'no limiter answers'));
   await failing('503: limiter_unavailable', { limiter });
@@ -123,6 +123,11 @@ export async function failingPartCases(tape: Tape): Promise<void> {
     const engine = failingWith(faultFor(reason, message, { isOutcomeUnknown }));
     await failing(`503: ${reason}`, { engine });
   }
+  const rebuilt = faultFor('index_rebuilding', 'the index of the account is being built');
+  const counts: Call = { method: 'instances.fleet' };
+  await failing('503: index_rebuilding', { engine: failingWith(rebuilt) }, counts);
+  const crowded = faultFor('too_many_tags', 'the account has too many different tags');
+  await failing('409: too_many_tags', { engine: failingWith(crowded) }, counts);
   const before = faultFor('engine_unavailable', 'no engine has the instance');
   await failing('503: engine_unavailable before the call was sent', {
     engine: failingWith(before),

@@ -33,10 +33,13 @@ export async function repeatableCases(tape: Tape): Promise<void> {
     { method: 'personas.get', arguments: { id: 'persona_leader' } },
     { method: 'account.get' },
     { method: 'audit.list', arguments: { limit: 1 } },
+    { method: 'instances.fleet' },
   ];
   const hindered: readonly WireAnswer[] = ['close', lost, late, bug];
   for (const [index, call] of calls.entries()) {
     tape.service.wait(20_000);
+    // The counts of a fleet have the events of the calls before.
+    await tape.service.recorded();
     // Each kind of call gets an unknown outcome with a different cause.
     const met = hindered[index % 4] ?? 'close';
     await tape.record(`${call.method}: retried`, call, { origin: 'composed', before: [met] });

@@ -95,7 +95,10 @@ function streamed(method: Call['method'], all: Readonly<Record<string, Json>>) {
 }
 
 function textsOf(query: Readonly<Record<string, Json>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(query).map(([name, value]) => [name, String(value)]));
+  const { tags = {}, ...rest } = query;
+  const wanted = Object.entries(tags).map(([key, value]) => [`tag.${key}`, value] as const);
+  const all = [...Object.entries(rest), ...wanted];
+  return Object.fromEntries(all.map(([name, value]) => [name, String(value)]));
 }
 
 function headersOf(options: Readonly<Record<string, Json>>): Record<string, string> {

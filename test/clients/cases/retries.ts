@@ -19,6 +19,7 @@ const PASSING: readonly FaultReason[] = [
   'outcome_unknown',
   'shutting_down',
   'upgrade_in_progress',
+  'index_rebuilding',
 ];
 
 /** Error page of a proxy. */

@@ -74,6 +74,7 @@ export const METHODS = {
   'instances.create': 'createInstance',
   'instances.list': 'listInstances',
   'instances.iterate': 'listInstances',
+  'instances.fleet': 'getFleet',
   'instances.get': 'getInstance',
   'instances.update': 'updateInstance',
   'instances.delete': 'deleteInstance',

@@ -38,6 +38,8 @@ async function open(): Promise<ErasableFeeds> {
     erase: (accountId) => store.erase(prefix + accountId),
     listEndpoints: (accountId) => store.listEndpoints(prefix + accountId),
     withEndpoints: (bucket) => store.withEndpoints(bucket),
+    putIndexPart: (accountId, ...part) => store.putIndexPart(prefix + accountId, ...part),
+    indexPart: (accountId, part) => store.indexPart(prefix + accountId, part),
     checkpoint: (checkpoints) =>
       store.checkpoint(
         checkpoints.map(({ accountId, ...others }) => ({

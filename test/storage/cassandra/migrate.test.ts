@@ -18,7 +18,7 @@ const { address, suite } = cassandraOrSkip();
 
 const TABLES =
   `account_ids account_people accounts answers audit audit_months billing billing_customers
-  cluster_facts console_sessions drift feed_chunks feeds heads history journal journals key_uses
+  cluster_facts console_sessions drift feed_chunks feeds heads history index_parts journal journals key_uses
   listings meter_months meters schema_versions seals shards states user_accounts user_emails users
   webhook_accounts`.split(/\s+/);
 

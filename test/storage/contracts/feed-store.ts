@@ -33,6 +33,7 @@ export function feedStoreContract(
   heads(feeds, open, numRuns);
   chunks(feeds, open);
   erasing(feeds, open);
+  indexes(feeds, open);
   return feeds;
 }
 
@@ -171,6 +172,26 @@ function chunks(feeds: Test, open: Open): void {
     for (const checkpoint of [later, early, later, early]) await store(feed, checkpoint);
     assert.equal(await feed.readHead('a'), later.head);
     assert.equal(await numbersOf(feed, 'a'), [0, 1, 2]);
+  });
+}
+
+function indexes(feeds: Test, open: Open): void {
+  // Catches parts of two accounts in one place, and a part of an erased account.
+  feeds('have the newest part of an index, until they are erased', async () => {
+    const feed = await open();
+    const bytes = (text: string) => Buffer.from(text.repeat(40_000));
+    assert.is(await feed.indexPart('a', 255), undefined);
+    await feed.putIndexPart('a', 255, bytes('old'), 1_000);
+    await feed.putIndexPart('a', 255, bytes('new'), 2_000);
+    await feed.putIndexPart('a', 0, bytes('low'), 2_000);
+    await feed.putIndexPart('b', 255, bytes('own'), 2_000);
+    assert.equal(await feed.indexPart('a', 255), bytes('new'));
+    assert.equal(await feed.indexPart('a', 0), bytes('low'));
+    await feed.erase('a');
+    await feed.putIndexPart('a', 255, bytes('late'), 3_000);
+    assert.is(await feed.indexPart('a', 255), undefined);
+    assert.is(await feed.indexPart('a', 0), undefined);
+    assert.equal(await feed.indexPart('b', 255), bytes('own'));
   });
 }
 

@@ -53,6 +53,25 @@ class AnswerScale(Model):
     labels: list[str]
 
 
+class AsOf(Model):
+    """
+    Time and position of the log up to which an answer has all events.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    time: AwareDatetime
+    """
+    RFC 3339.
+    """
+
+    events_cursor: str
+    """
+    `cursor` of `GET /events` at this time.
+    """
+
+
 class AuditActor(Model):
     """
     Actor of an audited action.
@@ -260,6 +279,74 @@ class DeletedWebhook(Model):
     """
 
 
+DominantMode = TypeAliasType(
+    "DominantMode",
+    Literal[
+        "Perception",
+        "Exploration",
+        "Order",
+        "Assertion",
+        "Connection",
+        "Identity",
+        "Stress_Response",
+        "None",
+    ]
+    | str,
+)
+"""
+A later release may return other values.
+"""
+
+
+class DominantModeCounts(Model):
+    """
+    Number of instances by first dominant mode.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    Perception: int
+    """
+    At least 0.
+    """
+
+    Exploration: int
+    """
+    At least 0.
+    """
+
+    Order: int
+    """
+    At least 0.
+    """
+
+    Assertion: int
+    """
+    At least 0.
+    """
+
+    Connection: int
+    """
+    At least 0.
+    """
+
+    Identity: int
+    """
+    At least 0.
+    """
+
+    Stress_Response: int
+    """
+    At least 0.
+    """
+
+    None_: int = Field(..., alias="None")
+    """
+    At least 0.
+    """
+
+
 DriftEventLevel = TypeAliasType("DriftEventLevel", Literal["D1", "D2", "D3"] | str)
 """
 A later release may return other values.
@@ -270,6 +357,35 @@ DriftLevel = TypeAliasType("DriftLevel", Literal["D0", "D1", "D2", "D3"] | str)
 """
 A later release may return other values.
 """
+
+
+class DriftLevelCounts(Model):
+    """
+    Number of instances by drift level.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    D0: int
+    """
+    At least 0.
+    """
+
+    D1: int
+    """
+    At least 0.
+    """
+
+    D2: int
+    """
+    At least 0.
+    """
+
+    D3: int
+    """
+    At least 0.
+    """
 
 
 DriftReason = TypeAliasType(
@@ -349,6 +465,7 @@ ErrorReason = TypeAliasType(
         "endpoint_refused",
         "audit_full",
         "too_many_streams",
+        "too_many_tags",
         "version_mismatch",
         "already_exists",
         "deleted",
@@ -364,6 +481,7 @@ ErrorReason = TypeAliasType(
         "too_many_refused_notifications",
         "too_many_unfinished_bodies",
         "overloaded",
+        "index_rebuilding",
         "billing_unavailable",
         "deadline_exceeded",
         "outcome_unknown",
@@ -667,7 +785,7 @@ class InitialModeStrengths(Model):
     """
 
 
-InstancesSort = TypeAliasType("InstancesSort", Literal["created_at", "name"])
+InstancesSort = TypeAliasType("InstancesSort", Literal["created_at", "name", "changed_at"])
 
 
 ItemStatus = TypeAliasType("ItemStatus", Literal["applied", "replayed", "throttled"] | str)
@@ -714,42 +832,6 @@ class ListChange(Model):
     )
     added: list[Action]
     removed: list[Action]
-
-
-class ListedInstance(Model):
-    """
-    An instance as shown in lists.
-    """
-
-    model_config = ConfigDict(
-        extra="allow",
-    )
-    id: str
-    """
-    Pattern ^inst_[0-9a-f]{16}$.
-    """
-
-    name: str
-    description: str
-    tags: dict[str, str] | None = None
-    """
-    Tags of the instance. Absent in release 1.0.
-    """
-
-    created_at: AwareDatetime
-    """
-    RFC 3339.
-    """
-
-    cycle_count: int
-    """
-    At least 0.
-    """
-
-    energy_level: float
-    """
-    0 to 1.
-    """
 
 
 class MinuteUsage(Model):
@@ -1356,6 +1438,35 @@ A later release may return other values.
 """
 
 
+class StressStateCounts(Model):
+    """
+    Number of instances by stress state.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    LOW: int
+    """
+    At least 0.
+    """
+
+    MED: int
+    """
+    At least 0.
+    """
+
+    HIGH: int
+    """
+    At least 0.
+    """
+
+    OVER: int
+    """
+    At least 0.
+    """
+
+
 class SuggestedConfig(Model):
     """
     A configuration to pass unchanged to a create.
@@ -1387,6 +1498,22 @@ class SustainedShift(Model):
     limit: float
     mode: ModeKey | None
     direction: ShiftDirection | None
+
+
+class TagCount(Model):
+    """
+    Number of instances with a tag.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    key: str
+    value: str
+    count: int
+    """
+    At least 0.
+    """
 
 
 Tempo = TypeAliasType("Tempo", Literal["slow", "measured", "brisk", "rapid", "paused"] | str)
@@ -1896,6 +2023,45 @@ class ErrorDetails(Model):
     """
 
 
+class FleetCounts(Model):
+    """
+    Counts of the instances of an account, and its newest events.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    total: int
+    """
+    Number of instances. At least 0.
+    """
+
+    stress_states: StressStateCounts
+    drift_levels: DriftLevelCounts
+    dominant_modes: DominantModeCounts
+    unknown: int
+    """
+    Instances that are in `total` only: created within the last seconds, or with a damaged state. At least 0.
+    """
+
+    tags: list[TagCount]
+    """
+    The most frequent tags, at most 100.
+    """
+
+    different_tags: int
+    """
+    Number of different tags. At least 0.
+    """
+
+    recent_events: list[AccountEvent]
+    """
+    Newest events of the account, newest first, at most 20. Without frequent types.
+    """
+
+    as_of: AsOf
+
+
 class FleetObservation(Model):
     """
     An observation of a fleet call, with the id of its instance.
@@ -2072,6 +2238,50 @@ class KeyDescription(Model):
     expires_at: AwareDatetime | None
     """
     `null`: never.
+    """
+
+
+class ListedInstance(Model):
+    """
+    An instance as shown in lists.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    id: str
+    """
+    Pattern ^inst_[0-9a-f]{16}$.
+    """
+
+    name: str
+    description: str
+    tags: dict[str, str] | None = None
+    """
+    Tags of the instance. Absent in release 1.0.
+    """
+
+    created_at: AwareDatetime
+    """
+    RFC 3339.
+    """
+
+    cycle_count: int
+    """
+    At least 0.
+    """
+
+    energy_level: float
+    """
+    0 to 1.
+    """
+
+    stress_state: StressState | None = None
+    drift_level: DriftLevel | None = None
+    dominant_mode: DominantMode | None = None
+    changed_at: AwareDatetime | None = None
+    """
+    Time of the newest event of the instance, except `contract_changed` and `mode_changed`. RFC 3339.
     """
 
 

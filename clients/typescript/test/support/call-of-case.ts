@@ -30,6 +30,7 @@ const OF_CLIENT: Readonly<Record<string, Make>> = {
     client.instances.update(id, fields, options),
   'instances.delete': (client, { id }, options) => client.instances.delete(id, options),
   'instances.list': (client, query, options) => client.instances.list(query, options),
+  'instances.fleet': (client, _, options) => client.instances.fleet(options),
   'instances.iterate': (client, query, options) => client.instances.iterate(query, options),
   'personas.list': (client, query, options) => client.personas.list(query, options),
   'personas.get': (client, { id }, options) => client.personas.get(id, options),

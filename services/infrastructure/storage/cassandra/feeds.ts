@@ -15,6 +15,8 @@ import {
   FEED_ROWS_MAX,
   type FeedCheckpoint,
   type FeedChunk,
+  INDEX_PARTS,
+  type IndexStore,
 } from '#storage/ports/feeds';
 import { type BucketOf, HEADS_BYTES_MAX, HEADS_MAX } from '#storage/ports/instances';
 
@@ -47,6 +49,12 @@ const UNLIST = 'DELETE FROM webhook_accounts USING TIMESTAMP ? WHERE bucket = ? 
 const WRITE_CHUNK = `INSERT INTO feed_chunks (account_id, part, chunk, state)
   VALUES (?, ?, ?, ?) USING TIMESTAMP ? AND TTL ${CHUNK_TTL_S}`;
 const ERASE_CHUNKS = `DELETE FROM feed_chunks USING TIMESTAMP ?
+  WHERE account_id = ? AND part = ?`;
+
+const WRITE_INDEX_PART = `INSERT INTO index_parts (account_id, part, state) VALUES (?, ?, ?)
+  USING TIMESTAMP ? AND TTL ${60 * 60}`;
+const READ_INDEX_PART = 'SELECT state FROM index_parts WHERE account_id = ? AND part = ?';
+const ERASE_INDEX_PART = `DELETE FROM index_parts USING TIMESTAMP ?
   WHERE account_id = ? AND part = ?`;
 
 /** Timestamp of a deletion, above every version and every time. */
@@ -126,8 +134,10 @@ export function cassandraFeedStore(session: CassandraSession, bucketOf: BucketOf
       }
       return found;
     },
+    ...indexPartsIn(session),
     async erase(accountId) {
       const options: StatementOptions = { kind: 'write', operation: 'feed_erase' };
+      await eraseIndex(session, accountId);
       await session.execute(UNLIST, [LAST_VERSION, bucketOf(accountId), accountId], options);
       // The head is erased last. After an interruption, a repetition finds the same partitions.
       for (const part of await partsOf(accountId)) {
@@ -136,6 +146,28 @@ export function cassandraFeedStore(session: CassandraSession, bucketOf: BucketOf
       await session.execute(ERASE, [LAST_VERSION, bucketOf(accountId), accountId], options);
     },
   };
+}
+
+/** Stored parts of indexes. */
+function indexPartsIn(session: CassandraSession): IndexStore {
+  return {
+    async putIndexPart(accountId, part, bytes, atMs) {
+      const params = [accountId, part, bytes, BigInt(atMs) * MICROSECONDS];
+      await session.execute(WRITE_INDEX_PART, params, { kind: 'write', operation: 'index_write' });
+    },
+    async indexPart(accountId, part) {
+      const options = { kind: 'read', operation: 'index_read' } as const;
+      const { rows } = await session.execute(READ_INDEX_PART, [accountId, part], options);
+      return rows[0]?.['state'] ?? undefined;
+    },
+  };
+}
+
+async function eraseIndex(session: CassandraSession, accountId: string): Promise<void> {
+  for (let part = 0; part < INDEX_PARTS; part += 1) {
+    const params = [LAST_VERSION, accountId, part];
+    await session.execute(ERASE_INDEX_PART, params, { kind: 'write', operation: 'index_erase' });
+  }
 }
 
 const NO_ROWS = { next: 0 };

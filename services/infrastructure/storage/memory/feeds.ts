@@ -23,6 +23,8 @@ export function memoryFeedStore(): ErasableFeeds {
   const chunks = new Map<string, Map<number, Buffer>>();
   const erased = new Set<string>();
   const withEndpoints = new Set<string>();
+  /** Parts of indexes by account and number. */
+  const indexes = new Map<string, Map<number, Buffer>>();
 
   const keep = ({ accountId, head, chunks: whole }: FeedCheckpoint): void => {
     const { version, floor } = head;
@@ -63,7 +65,16 @@ export function memoryFeedStore(): ErasableFeeds {
     async withEndpoints() {
       return [...withEndpoints];
     },
+    async putIndexPart(accountId, part, bytes) {
+      if (erased.has(accountId)) return;
+      const own = indexes.get(accountId) ?? new Map<number, Buffer>();
+      indexes.set(accountId, own.set(part, Buffer.from(bytes)));
+    },
+    async indexPart(accountId, part) {
+      return indexes.get(accountId)?.get(part);
+    },
     async erase(accountId) {
+      indexes.delete(accountId);
       withEndpoints.delete(accountId);
       heads.delete(accountId);
       chunks.delete(accountId);

@@ -69,12 +69,30 @@ export type FeedCheckpoint = {
   readonly chunks: readonly FeedChunk[];
 };
 
+/** Number of parts of a stored index. The store does not know their content. */
+export const INDEX_PARTS = 256;
+
+/** Maximum size of a stored part of an index, in bytes. */
+export const INDEX_PART_BYTES_MAX = 4 * 1_024 * 1_024;
+
+/** Store of the indexes that are made from feeds. Methods reject with `service_unavailable`. */
+export interface IndexStore {
+  /**
+   * Stores a part of the index of an account, which replaces the part with this number. An index is
+   * made from heads and the feed, so parts may get lost, and a late write may replace a newer one.
+   * `atMs`: time of the content, in Unix milliseconds.
+   */
+  putIndexPart(accountId: string, part: number, bytes: Buffer, atMs: number): Promise<void>;
+  /** A stored part of the index of an account; undefined if there is none. */
+  indexPart(accountId: string, part: number): Promise<Buffer | undefined>;
+}
+
 /**
  * Store of feeds that are not in memory. Heads have versions as in `InstanceStore` (architecture
  * 3.2): the higher version wins, even if writes arrive late or twice. Methods reject with
  * `service_unavailable`.
  */
-export interface FeedStore {
+export interface FeedStore extends IndexStore {
   /** Maximum number of rows of a feed. Older rows are dropped before their age. */
   readonly rowsMax: number;
   /**

@@ -6,9 +6,14 @@ import {
   encodeFeedChunk,
   encodeFeedHead,
 } from '#storage/ports/feed-codec';
-import { type ErasableFeeds, FEED_ROWS_MAX, type FeedCheckpoint } from '#storage/ports/feeds';
+import {
+  type ErasableFeeds,
+  FEED_ROWS_MAX,
+  type FeedCheckpoint,
+  type IndexStore,
+} from '#storage/ports/feeds';
 import { type BucketOf, HEADS_MAX } from '#storage/ports/instances';
-import type { SqliteDatabase, Statement } from '#storage/sqlite/database';
+import type { SqliteDatabase, SqlValue, Statement } from '#storage/sqlite/database';
 import { bytesIn, CheckedTable, textIn, wholeIn } from '#storage/sqlite/tables';
 
 const FEEDS = new CheckedTable({
@@ -29,6 +34,12 @@ const WITH_ENDPOINTS = new CheckedTable({
   keys: ['bucket', 'account_id'],
   others: [],
   part: 'bucket',
+});
+
+const INDEX_PARTS = new CheckedTable({
+  name: 'index_parts',
+  keys: ['account_id', 'part'],
+  others: ['state'],
 });
 
 const WITH_ENDPOINTS_IN_BUCKET = WITH_ENDPOINTS.select('WHERE bucket = ?');
@@ -115,16 +126,33 @@ export function sqliteFeedStore(database: SqliteDatabase, bucketOf: BucketOf): E
       await WITH_ENDPOINTS.assertWhole(database, bucket);
       return rows.map((row) => textIn(row, 1));
     },
+    ...indexPartsIn(database, keyOf),
     async erase(accountId) {
       // The tombstone is written first. No chunk is added after it.
       const tombstone = FEEDS.put([...keyOf(accountId), LAST_VERSION, null]);
       const unlisted = WITH_ENDPOINTS.delete('bucket = ? AND account_id = ?', keyOf(accountId));
-      await database.write({ operation: 'feed_erase', statements: [tombstone, unlisted] });
+      const parts = INDEX_PARTS.delete('account_id = ?', [accountId]);
+      await database.write({ operation: 'feed_erase', statements: [tombstone, unlisted, parts] });
       const below = [accountId, accountId, LAST_VERSION, PORTION_CHUNKS];
       const statements = [CHUNKS.delete(OLDEST_BELOW, below)];
       for (let left = await countOfChunks(accountId); left > 0; left -= PORTION_CHUNKS) {
         await database.write({ operation: 'feed_chunks_erase', statements });
       }
+    },
+  };
+}
+
+/** Stored parts of indexes. `keyOf`: key of an account's feed. */
+function indexPartsIn(database: SqliteDatabase, keyOf: (id: string) => SqlValue[]): IndexStore {
+  return {
+    async putIndexPart(accountId, part, bytes) {
+      const where = { condition: NOT_ERASED, values: keyOf(accountId) };
+      const statements = [INDEX_PARTS.put([accountId, part, bytes], { where })];
+      await database.write({ operation: 'index_write', statements });
+    },
+    async indexPart(accountId, part) {
+      const row = await INDEX_PARTS.find(database, 'index_read', [accountId, part]);
+      return row && bytesIn(row, 2);
     },
   };
 }

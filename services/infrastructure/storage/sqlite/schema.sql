@@ -304,3 +304,12 @@ CREATE TABLE states (
   checksum INTEGER NOT NULL,
   PRIMARY KEY (instance_id, generation, cycle)
 ) STRICT, WITHOUT ROWID;
+
+-- Stored index of an account, in 256 parts (engine/directory/fleet-parts.ts).
+CREATE TABLE index_parts (
+  account_id TEXT NOT NULL,
+  part INTEGER NOT NULL,
+  state BLOB NOT NULL,
+  checksum INTEGER NOT NULL,
+  PRIMARY KEY (account_id, part)
+) STRICT;

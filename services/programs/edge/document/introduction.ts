@@ -130,6 +130,14 @@ export const TAGS = [
 export const QUERY_TEXTS: Readonly<Record<string, string>> = {
   limit: 'Maximum number of entries on the page.',
   prompt: 'Whether the answer has `prompt`, the contract as text for a language model.',
+  stress: 'Only instances in these stress states, separated by commas.',
+  drift: 'Only instances with these drift levels, separated by commas.',
+  dominant_mode:
+    'Only instances whose first dominant mode is one of these, separated by commas. `None`: all ' +
+    'modes are weak.',
+  tag:
+    'Only instances with this tag: the parameter is `tag.` and the key, its value the value of ' +
+    'the tag. Up to four tags, which an instance must all have.',
   search: 'Only instances whose name contains this text, in any case, or whose id equals it.',
   offset: 'Number of entries to skip: for the next page, all entries received so far.',
   sort: 'Field that orders the list.',

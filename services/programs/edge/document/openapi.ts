@@ -16,6 +16,7 @@ import { API_PREFIX, REQUEST_ID } from '#edge/http';
 import { ErrorBody } from '#edge/schemas/instance';
 import type { FaultCode } from '#errors/error-codes';
 import type { FaultReason } from '#errors/error-reasons';
+import { FILTER_TAGS_MAX } from '#grpc/list-cursor';
 import { MODE_KEYS } from '#identity/modes';
 
 /** Statuses whose refusals are equal for all endpoints, so that the document defines them once. */
@@ -110,10 +111,23 @@ function describe(
   };
 }
 
+const FREE_FORM = { style: 'form', explode: true };
+
+/** Parameters that want a tag, such as `tag.team`. */
+const TAG_PARAMETERS = {
+  type: 'object',
+  propertyNames: { pattern: '^tag\\..' },
+  additionalProperties: { type: 'string' },
+  maxProperties: FILTER_TAGS_MAX,
+  examples: [{ 'tag.team': 'docs' }],
+};
+
 function parametersOf(endpoint: Endpoint, book: SchemaBook): Json[] {
   const { properties = {} } = book.ofInput(endpoint.query) as { properties?: Json };
   const query = Object.keys(queryFieldsOf(endpoint)).map((name) => {
-    return { name, in: 'query', description: QUERY_TEXTS[name], schema: properties[name] };
+    const query = { name, in: 'query', description: QUERY_TEXTS[name], schema: properties[name] };
+    // Free-form parameters: the names of the object's fields are the names of the parameters.
+    return name === 'tag' ? { ...query, ...FREE_FORM, schema: TAG_PARAMETERS } : query;
   });
   const headers = headerParametersOf(endpoint).map((name) => {
     return { $ref: `#/components/parameters/${name}` };

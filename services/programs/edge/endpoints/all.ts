@@ -6,6 +6,7 @@ import { processFleet } from '#edge/endpoints/fleet';
 import {
   createInstance,
   deleteInstance,
+  getFleet,
   getInstance,
   listInstances,
   resetInstance,
@@ -50,6 +51,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   streamEvents,
   processFleet,
   listEvents,
+  getFleet,
   getStates,
   forkInstance,
   ...WEBHOOK_ENDPOINTS,

@@ -6,6 +6,7 @@ import type { Json } from '#edge/document/schemas';
 import { BODY_BYTES_MAX } from '#edge/http';
 import {
   type DriftQuery,
+  filterOf,
   type HistoryQuery,
   type ListQuery,
   NoQuery,
@@ -314,15 +315,35 @@ type Named = Pick<CheckedRequest<unknown, unknown>, 'named'>;
 
 /** Parses an instance list page from a query. Throws `invalid_parameter`. */
 export function instancesPage(query: z.output<typeof ListQuery>, { named }: Named) {
-  const { cursor: text, ...page } = query;
-  if (text === undefined) return page;
+  const { limit, offset, cursor: text, sort, order, search } = query;
+  const filter = filterOf(query);
+  const page = { limit, offset, sort, order, search };
+  if (text === undefined) {
+    if (sort === 'changed_at' && offset > 0) {
+      const reason = 'offset: cannot be combined with sort=changed_at; continue with cursor';
+      throw invalid('invalid_parameter', 'offset', reason);
+    }
+    return filter === undefined ? page : { ...page, filter };
+  }
   assertNoOffset(named);
   const cursor = instancesCursorFrom(text);
   for (const name of ['sort', 'order', 'search'] as const) {
     if (named.has(name) && page[name] !== cursor[name]) throw otherWalk(name);
   }
-  return pageOfInstances(page.limit, cursor);
+  for (const [name, part] of FILTERS) {
+    const isOther = JSON.stringify(filter?.[part]) !== JSON.stringify(cursor.filter?.[part]);
+    if (named.has(name) && isOther) throw otherWalk(name);
+  }
+  return pageOfInstances(limit, cursor);
 }
+
+/** Parameters of a filter, and their parts. */
+const FILTERS = [
+  ['stress', 'stress'],
+  ['drift', 'drift'],
+  ['dominant_mode', 'modes'],
+  ['tag', 'tags'],
+] as const;
 
 /** Parses a history or drift page from a query. Throws `invalid_parameter`. */
 export function recordsPage(

@@ -1,10 +1,11 @@
 import { endpoint, INSTANCE_ID, instancesPage } from '#edge/endpoints/endpoint';
+import { bitsOf, USUAL_TYPES } from '#edge/endpoints/events';
 import {
   CreatedInstance,
   dataOf,
+  FleetCounts,
   Instance,
-  ListedInstance,
-  pageOf,
+  InstancesPage,
   RemovedInstance,
   RenamedInstance,
   ResetDone,
@@ -87,17 +88,54 @@ export const listInstances = endpoint({
     'then id). `search` selects instances whose name contains the text, in any case, or whose id ' +
     'equals the text; `total` counts the selected instances. With `cursor`, each instance that ' +
     'exists throughout appears exactly once, even if instances are created, renamed or deleted ' +
-    'meanwhile. A parameter out of range is refused with 400, never clamped.',
+    'meanwhile. A parameter out of range is refused with 400, never clamped.\n\n' +
+    '`stress`, `drift`, `dominant_mode` and `tag.…` select instances by their present values, and ' +
+    '`sort=changed_at` orders by the newest event. The answer then has `as_of`: it contains every ' +
+    'event up to `events_cursor`. A first call, and a call after the failure of a server, can get ' +
+    '503 `index_rebuilding` for some seconds.',
   scope: 'read',
   query: ListQuery,
-  response: pageOf(ListedInstance),
+  response: InstancesPage,
+  refusals: ['index_rebuilding', 'too_many_tags'],
   examples: [
     { summary: 'the first page' },
     { summary: 'instances whose name contains a text', query: '?search=ada' },
+    {
+      summary: 'calm instances of a team, by their newest event',
+      query: '?stress=LOW&tag.team=docs&sort=changed_at&limit=2',
+    },
   ],
   handler: {
     kind: 'engine',
     command: ({ query, named }) => ({ kind: 'list', ...instancesPage(query, { named }) }),
+  },
+});
+
+/** Maximum number of events with the counts of a fleet. */
+const FLEET_EVENTS = 20;
+
+/** Endpoint `GET /fleet`. Source: interface 4.1. */
+export const getFleet = endpoint({
+  name: 'getFleet',
+  method: 'GET',
+  path: '/fleet',
+  tag: 'Instances',
+  summary: 'Count the instances of the account',
+  description:
+    'Counts by stress state, drift level, dominant mode and tag, and the newest events. The sum of ' +
+    'each group of counts and `unknown` is `total`. `GET /events` continues from ' +
+    '`as_of.events_cursor`. 503 `index_rebuilding` as for filtered lists.',
+  scope: 'read',
+  response: dataOf(FleetCounts),
+  refusals: ['index_rebuilding', 'too_many_tags'],
+  examples: [{ summary: 'an account with a few instances' }],
+  handler: {
+    kind: 'engine',
+    command: () => ({
+      kind: 'readFleet',
+      types: bitsOf(USUAL_TYPES),
+      eventsMax: FLEET_EVENTS,
+    }),
   },
 });
 

@@ -13,7 +13,7 @@ import { MODE_KEYS, MODE_NAMES, MODE_TARGETS } from '#identity/modes';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
 import { COMPOSITES } from '#identity/ranking';
 import { STRESS_STATES } from '#identity/state';
-import { TRANSITIONS } from '#identity/transitions';
+import { LEADING_MODES, TRANSITIONS } from '#identity/transitions';
 
 /*
  * Schemas for all answers, used by the API document and by tests. Strict: an answer must not
@@ -88,7 +88,38 @@ export const ForkedInstance = z.strictObject({
 });
 
 /** Instance in a list. Source: interface 2.4. */
-export const ListedInstance = z.strictObject({ ...instance, ...vitals });
+const ListedInstance = z.strictObject({
+  ...instance,
+  ...vitals,
+  stress_state: z
+    .enum(STRESS_STATES)
+    .optional()
+    .describe('With a filter: at the time of `as_of`. Absent if unknown.'),
+  drift_level: z.enum(DRIFT_LEVELS).optional().describe('As `stress_state`.'),
+  dominant_mode: z
+    .enum(LEADING_MODES)
+    .optional()
+    .describe('First of the dominant modes. `None`: all modes are weak.'),
+  changed_at: Time.optional().describe(
+    'Time of the newest event of the instance, except `contract_changed` and `mode_changed`.',
+  ),
+});
+
+/** Time up to which an answer from an index is complete. */
+const AsOf = named('AsOf', {
+  time: Time,
+  events_cursor: z.string().describe('`cursor` of `GET /events` at this time.'),
+});
+
+/** Page of instances. Source: interface 4.1. */
+export const InstancesPage = z.strictObject({
+  data: z.array(ListedInstance),
+  pagination: Pagination,
+  as_of: AsOf.optional().describe('Only with a filter or `sort=changed_at`.'),
+});
+
+const countsOf = (names: readonly string[]) =>
+  z.strictObject(Object.fromEntries(names.map((name) => [name, Count])));
 
 /** Instance with all its fields. Source: interface 2.4. */
 export const Instance = named('Instance', {
@@ -354,6 +385,25 @@ export const AccountEvent = named('AccountEvent', {
     .describe('Value after a change of stress state, drift level or leading mode.'),
   allowed_actions: ListChange.optional().describe('Only for `contract_changed`.'),
   forbidden_actions: ListChange.optional().describe('Only for `contract_changed`.'),
+});
+
+/** Answer to `GET /fleet`. Source: interface 4.1. */
+export const FleetCounts = named('FleetCounts', {
+  total: Count.describe('Number of instances.'),
+  stress_states: countsOf(STRESS_STATES),
+  drift_levels: countsOf(DRIFT_LEVELS),
+  dominant_modes: countsOf(LEADING_MODES),
+  unknown: Count.describe(
+    'Instances that are in `total` only: created within the last seconds, or with a damaged state.',
+  ),
+  tags: z
+    .array(z.strictObject({ key: z.string(), value: z.string(), count: Count }))
+    .describe('The most frequent tags, at most 100.'),
+  different_tags: Count.describe('Number of different tags.'),
+  recent_events: z
+    .array(AccountEvent)
+    .describe('Newest events of the account, newest first, at most 20. Without frequent types.'),
+  as_of: AsOf,
 });
 
 /** Envelope for a page of events. */

@@ -4,9 +4,16 @@ import { FAULTS } from '#errors/error-codes';
 import { type FaultReason, REASONS } from '#errors/error-reasons';
 import { TAG_KEY_MAX, TAG_VALUE_MAX, TAGS_MAX } from '#grpc/call-bounds';
 import { EXACT_CYCLES_MAX, POINTS_MAX, type TagFields } from '#grpc/engine-messages';
+import {
+  FILTER_TAGS_BYTES_MAX,
+  FILTER_TAGS_MAX,
+  INSTANCES_CURSOR_LENGTH_MAX,
+  type InstanceFilter,
+} from '#grpc/list-cursor';
+import { DRIFT_LEVELS } from '#identity/drift';
 import { MODE_KEYS } from '#identity/modes';
-import { ENERGY_DEFAULT } from '#identity/state';
-import { TRANSITIONS, type TransitionType } from '#identity/transitions';
+import { ENERGY_DEFAULT, STRESS_STATES } from '#identity/state';
+import { LEADING_MODES, TRANSITIONS, type TransitionType } from '#identity/transitions';
 
 /** Maximum description length, in code points. */
 const DESCRIPTION_MAX = 2_000;
@@ -150,15 +157,67 @@ const Cursor = z
       'these, or send the same values. Excludes `offset`.',
   });
 
+/** One or more of some names, separated by commas. Becomes bits at the positions of the names. */
+const namesOf = (names: readonly string[], examples: readonly string[]) =>
+  z
+    .string()
+    .refine(
+      (text) => text.split(',').every((name) => names.includes(name)),
+      `must be one or more of ${names.join(', ')}, separated by commas`,
+    )
+    .transform((text) =>
+      text.split(',').reduce((bits, name) => bits | (1 << names.indexOf(name)), 0),
+    )
+    .optional()
+    .meta({ type: 'string', examples: [...examples] });
+
+/** Wanted tags, gathered from the parameters that begin with `tag.`. */
+const WantedTags = z
+  .record(tagTextOf(1, TAG_KEY_MAX), tagTextOf(0, TAG_VALUE_MAX))
+  .refine((tags) => Object.keys(tags).length <= FILTER_TAGS_MAX, {
+    error: `at most ${FILTER_TAGS_MAX} tags`,
+  })
+  .refine((tags) => Buffer.byteLength(JSON.stringify(tags)) <= FILTER_TAGS_BYTES_MAX, {
+    error: `the tags have more than ${FILTER_TAGS_BYTES_MAX} bytes together`,
+  })
+  .optional();
+
 /** Query for `GET /instances`. Source: interface 4.1. */
 export const ListQuery = z.strictObject({
   limit: integer(1, 100, 20),
   offset: Offset,
-  cursor: Cursor,
-  sort: z.enum(['created_at', 'name']).default('created_at'),
+  cursor: z
+    .string()
+    .min(1)
+    .max(INSTANCES_CURSOR_LENGTH_MAX)
+    .optional()
+    .meta({
+      description:
+        '`next_cursor` of the previous page. Contains sort, order, search and filters: omit these, ' +
+        'or send the same values. Excludes `offset`.',
+    }),
+  sort: z.enum(['created_at', 'name', 'changed_at']).default('created_at'),
   order: z.enum(['asc', 'desc']).default('desc'),
   search: textOf(1, SEARCH_LENGTH_MAX).optional(),
+  stress: namesOf(STRESS_STATES, ['HIGH,OVER']),
+  drift: namesOf(DRIFT_LEVELS, ['D2,D3']),
+  dominant_mode: namesOf(LEADING_MODES, ['Order']),
+  tag: WantedTags,
 });
+
+/** Filter of a list; undefined if the query has none. */
+export function filterOf({
+  stress,
+  drift,
+  dominant_mode: modes,
+  tag = {},
+}: z.output<typeof ListQuery>): InstanceFilter | undefined {
+  const tags = Object.entries(tag).sort(([a], [b]) => (a < b ? -1 : 1));
+  const bits = { stress, drift, modes };
+  const wanted = Object.entries(bits).filter(([, value]) => value !== undefined);
+  if (wanted.length === 0 && tags.length === 0) return undefined;
+  return { ...Object.fromEntries(wanted), tags };
+}
 
 /** Query for `GET /instances/{id}/contract`. */
 export const ContractQuery = z.strictObject({

@@ -93,7 +93,7 @@ export class EngineCalls {
     if (fork !== undefined && !INSTANCE_ID.test(question.instanceId)) throw noSuchInstance();
     if (question.command.kind === 'create') return this.#create(caller, call, audited);
     const { kind } = question.command;
-    const isOfAccount = kind === 'list' || kind === 'readFeed';
+    const isOfAccount = OF_ACCOUNT.has(kind);
     if (!isOfAccount && !INSTANCE_ID.test(question.instanceId)) throw noSuchInstance();
     return this.#asked(call, audited);
   }
@@ -233,6 +233,9 @@ function noSuchInstance(): Fault {
 function unlessNothingToReplay(error: unknown): undefined {
   if (toFault(error).code !== 'quota_exceeded') throw error;
 }
+
+/** Commands to an account, whose calls need no instance id. */
+const OF_ACCOUNT: ReadonlySet<EngineCommand['kind']> = new Set(['list', 'readFeed', 'readFleet']);
 
 /**
  * Smallest id for keyed calls. Other calls have smaller ids, so the two ranges do not overlap.

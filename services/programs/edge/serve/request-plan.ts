@@ -148,9 +148,32 @@ function isUtf8Escaped(text: string): boolean {
 }
 
 function checkedQuery(endpoint: Endpoint, sent: object): Query {
-  const parsed = endpoint.query.safeParse(sent, WITH_INPUT);
+  const { query } = endpoint;
+  const gathered = 'shape' in query && 'tag' in Object(query.shape) ? tagsGathered(sent) : sent;
+  const parsed = query.safeParse(gathered, WITH_INPUT);
   if (!parsed.success) throw queryFault(parsed.error);
-  return { query: parsed.data, named: new Set(Object.keys(sent)) };
+  return { query: parsed.data, named: new Set(Object.keys(gathered)) };
+}
+
+/** Prefix of the parameters that want a tag: `tag.team=docs`. */
+const TAG_PREFIX = 'tag.';
+
+const NO_TAG = `${TAG_PREFIX}__proto__`;
+
+/** Query with the parameters of tags as one object `tag`. */
+function tagsGathered(sent: object): object {
+  const isTag = ([name]: readonly [string, unknown]) => name.startsWith(TAG_PREFIX);
+  const tags = Object.entries(sent).filter(isTag);
+  if (tags.length === 0) return sent;
+  // A schema does not see this key.
+  if (tags.some(([name]) => name === NO_TAG)) {
+    throw invalid('invalid_parameter', NO_TAG, `${NO_TAG}: no tag has this key`);
+  }
+  const rest = Object.entries(sent).filter((entry) => !isTag(entry));
+  const tag = Object.fromEntries(
+    tags.map(([name, value]) => [name.slice(TAG_PREFIX.length), value]),
+  );
+  return { tag, ...Object.fromEntries(rest) };
 }
 
 function bodyOf(endpoint: Endpoint, request: FastifyRequest, bytes: Buffer | undefined): unknown {
@@ -205,12 +228,16 @@ export function bodyFault(error: z.ZodError): Fault {
 
 /** The refusal for an invalid query, always 400. Source: decision 2. */
 export function queryFault(error: z.ZodError): Fault {
-  const [issue] = error.issues;
-  const field = issue === undefined ? 'query' : pathOf(issue);
-  const isUnknown = issue?.code === 'unrecognized_keys';
-  const reason = isUnknown ? 'unknown_parameter' : 'invalid_parameter';
-  const text = isUnknown ? 'unknown parameter' : (issue?.message ?? 'invalid');
-  return invalid(reason, field, `${field}: ${text}`);
+  const [first] = error.issues;
+  if (first === undefined) return invalid('invalid_parameter', 'query', 'query: invalid');
+  const issue = issueOfKey(first) ?? first;
+  const field = pathOf(issue);
+  if (issue.code === 'unrecognized_keys') {
+    return invalid('unknown_parameter', field, `${field}: unknown parameter`);
+  }
+  const isRepeated = issue.code === 'invalid_type' && Array.isArray(issue.input);
+  const text = isRepeated ? 'must appear only once' : issue.message;
+  return invalid('invalid_parameter', field, `${field}: ${text}`);
 }
 
 /** A custom schema issue may set its reason in `params.reason`. */

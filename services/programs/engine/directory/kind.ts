@@ -1,12 +1,11 @@
 import type { ActorCall, ActorKind } from '#actor-runtime/actor-kind';
 import type { SideEffect, Turn } from '#actor-runtime/turn';
-import {
-  AccountListing,
-  type ListedPage,
-  type ListingPage,
-} from '#engine/directory/account-listing';
-import { faultFor } from '#errors/fault';
-import { type Clock, sleep } from '#stdlib/clock';
+import { AccountListing } from '#engine/directory/account-listing';
+import type { IndexedUntil } from '#engine/directory/fleet-index';
+import type { ListedPage, ListingPage } from '#engine/directory/listing-page';
+import { type Fault, faultFor } from '#errors/fault';
+import type { TagFields } from '#grpc/engine-messages';
+import { type Clock, sleep, TimeSlices } from '#stdlib/clock';
 import type { InstanceHead } from '#storage/ports/instances';
 import {
   type ListedInstance,
@@ -17,22 +16,35 @@ import {
 
 /** Command to an account's directory. */
 type DirectoryCommand =
-  | { readonly kind: 'put'; readonly accountId: string; readonly row: ListedInstance }
+  | {
+      readonly kind: 'put';
+      readonly accountId: string;
+      readonly row: ListedInstance;
+      /** Tags of the instance at the version of the row, as JSON text. */
+      readonly tagsJson?: string;
+    }
   | { readonly kind: 'remove'; readonly instanceId: string; readonly version: number }
   | { readonly kind: 'reserve'; readonly instanceId: string; readonly instancesMax: number }
-  | { readonly kind: 'page'; readonly page: ListingPage };
+  | { readonly kind: 'page'; readonly page: ListingPage }
+  /** Builds or reads the index of the listing. `use` must be short. */
+  | { readonly kind: 'useIndex'; readonly use: (listing: AccountListing) => void };
 
 /** A command as actor call. */
 export type DirectoryCall = ActorCall & DirectoryCommand;
 
-/** Number of rows that are inserted before other actors get a turn. Takes a few milliseconds. */
-const ROWS_PER_SLICE = 256;
+/** A search that yields after each time slice. */
+type Searching = Generator<undefined, ListedPage>;
+
+/** Time for which a load runs before other actors get a turn, in milliseconds. */
+const LOAD_SLICE_MS = 8;
 
 /**
  * Answer of a directory. `total` is the instance count after the call, or the number of rows that a
  * search found. `rows` are the rows of the requested page.
  */
 export type DirectoryAnswer = ListedPage & {
+  /** Position of the feed up to which a filtered page has all changes. */
+  readonly indexedUntil?: IndexedUntil | undefined;
   /**
    * Completes a search while the account's other calls run; undefined if the answer is complete.
    */
@@ -40,8 +52,8 @@ export type DirectoryAnswer = ListedPage & {
 };
 
 /**
- * Maximum number of concurrent searches per process. A search copies its rows, at 8 bytes per row.
- * Source: decision 254.
+ * Maximum number of concurrent searches per process. A search keeps the blocks of its rows, at 8
+ * bytes per row, although later changes replace them. Source: decision 254.
  */
 const SEARCHES_MAX = 16;
 
@@ -62,12 +74,10 @@ export class DirectoryKind implements ActorKind<AccountListing, DirectoryCall, D
 
   async activate(accountId: string) {
     const state = new AccountListing(this.#clock.wallMs());
-    const rows = await this.#store.listed(accountId);
-    for (let start = 0; start < rows.length; start += ROWS_PER_SLICE) {
-      // Loading a million instances takes many seconds. Yield, so that other actors need not wait.
-      if (start > 0) await sleep(this.#clock, 0);
-      for (const row of rows.slice(start, start + ROWS_PER_SLICE)) state.put(row);
-    }
+    const loading = state.load(await this.#store.listed(accountId));
+    // Loading a million instances takes seconds.
+    const slices = new TimeSlices(this.#clock, LOAD_SLICE_MS);
+    while (loading.next().done !== true) await slices.next();
     return { state, version: 0, recentCalls: [] };
   }
 
@@ -78,8 +88,9 @@ export class DirectoryKind implements ActorKind<AccountListing, DirectoryCall, D
   ): DirectoryAnswer | Promise<DirectoryAnswer> {
     switch (call.kind) {
       case 'put':
-        if (!listing.isExpecting(call.row.instanceId)) return this.#putStored(listing, call);
-        listing.put(call.row);
+        if (!listing.isExpecting(call.row.instanceId))
+          return this.#putStored(listing, call, wallMs);
+        listing.put(call.row, call.tagsJson, wallMs);
         return { total: listing.total, rows: [] };
       case 'remove':
         listing.remove(call.instanceId, call.version);
@@ -88,25 +99,46 @@ export class DirectoryKind implements ActorKind<AccountListing, DirectoryCall, D
         listing.reserve(call.instanceId, call.instancesMax, wallMs);
         return { total: listing.total, rows: [] };
       case 'page': {
-        const { search } = call.page;
-        if (search !== undefined) return this.#begun(listing, search, call.page);
-        return listing.page(call.page);
+        const { search, filter, sort } = call.page;
+        if (filter !== undefined || sort === 'changed_at')
+          return this.#filtered(listing, call.page);
+        if (search === undefined) return listing.page(call.page);
+        return this.#begun((nowMs) => listing.search(search, call.page, nowMs));
       }
+      case 'useIndex':
+        call.use(listing);
+        return { total: listing.total, rows: [] };
     }
   }
 
+  /** Page that needs the index. Throws `index_rebuilding` without a complete index. */
+  #filtered(listing: AccountListing, page: ListingPage): DirectoryAnswer {
+    const { index } = listing;
+    if (index === undefined || !index.isComplete) throw rebuilding();
+    const { search, filter } = page;
+    const indexedUntil = index.until;
+    const matches = index.matches(filter);
+    const begun = this.#begun((nowMs) => {
+      if (page.sort === 'changed_at') return listing.byChange(search, page, nowMs, matches);
+      return listing.search(search, page, nowMs, matches);
+    });
+    // Later slices of the search show the values that the filter has compared.
+    if (begun.searched !== undefined) matches.keep();
+    return { ...begun, indexedUntil };
+  }
+
   /** Starts a search on copied rows. The answer's `searched` runs the remaining slices. */
-  #begun(listing: AccountListing, text: string, page: ListingPage): DirectoryAnswer {
+  #begun(start: (nowMs: () => number) => Searching): DirectoryAnswer {
     if (this.#searches >= SEARCHES_MAX) {
       throw faultFor('overloaded', 'too many searches at once', { retryAfterS: 1 });
     }
-    const searching = listing.search(text, page, () => this.#clock.monotonicMs());
+    const searching = start(() => this.#clock.monotonicMs());
     const first = searching.next();
     if (first.done === true) return first.value;
     return { total: 0, rows: [], searched: () => this.#found(searching) };
   }
 
-  async #found(searching: ReturnType<AccountListing['search']>): Promise<ListedPage> {
+  async #found(searching: Searching): Promise<ListedPage> {
     this.#searches += 1;
     try {
       for (;;) {
@@ -126,10 +158,13 @@ export class DirectoryKind implements ActorKind<AccountListing, DirectoryCall, D
    */
   async #putStored(
     listing: AccountListing,
-    { accountId, row: { instanceId } }: Extract<DirectoryCall, { kind: 'put' }>,
+    { accountId, row: { instanceId, version }, tagsJson }: Extract<DirectoryCall, { kind: 'put' }>,
+    wallMs: number,
   ): Promise<DirectoryAnswer> {
     const stored = await this.#store.find(accountId, instanceId);
-    if (stored !== undefined) listing.put(listedOf(stored));
+    // Tags of another version are read from the owner of the instance.
+    const tags = stored?.version === version ? tagsJson : undefined;
+    if (stored !== undefined) listing.put(listedOf(stored), tags, wallMs);
     return { total: listing.total, rows: [] };
   }
 
@@ -147,13 +182,22 @@ export class DirectoryKind implements ActorKind<AccountListing, DirectoryCall, D
   }
 }
 
+/** Row of an instance and its tags at the version of the row. The tags are not stored in the row. */
+type AnnouncedRow = ListingRow & TagFields;
+
+/** Refusal while the index of an account is not complete. Source: decision 325. */
+export function rebuilding(): Fault {
+  const text = 'the index of the account is being built; retry in a second';
+  return faultFor('index_rebuilding', text, { retryAfterS: 1 });
+}
+
 /**
  * Account listings, as used by instances. An instance notifies the listing before it answers a
  * changing call. `traceparent`: span of the call.
  */
 export interface Directory {
   /** Fulfils when the store and the account's directory have the row. Idempotent. */
-  put(accountId: string, row: ListingRow, traceparent?: string): Promise<void>;
+  put(accountId: string, row: AnnouncedRow, traceparent?: string): Promise<void>;
   /**
    * Fulfils when the account's directory has a reservation for the instance. Rejects with
    * `forbidden` if the account already has `instancesMax` instances. Idempotent.
@@ -176,13 +220,14 @@ export interface Directory {
 /** Side effect that sends the instance's present state to the listing, including deletion. */
 export function announcementOf(
   instanceId: string,
-  { accountId, version, name, description, createdAtMs, deletedAtMs }: InstanceHead,
+  { accountId, version, name, description, createdAtMs, deletedAtMs, tagsJson }: InstanceHead,
   directory: Directory,
   traceparent?: string,
 ): SideEffect {
   if (deletedAtMs !== undefined) {
     return () => directory.remove(accountId, instanceId, version, traceparent);
   }
-  const row = { instanceId, version, name, description, createdAtMs };
+  const tags = tagsJson === undefined ? {} : { tagsJson };
+  const row = { instanceId, version, name, description, createdAtMs, ...tags };
   return () => directory.put(accountId, row, traceparent);
 }

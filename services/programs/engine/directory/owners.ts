@@ -20,6 +20,7 @@ import {
 } from '#grpc/engine-messages';
 import type { Models } from '#identity/model';
 import type { Clock } from '#stdlib/clock';
+import { NO_TAGS } from '#storage/ports/instances';
 import type { ListingStore } from '#storage/ports/listings';
 import { traced } from '#telemetry/tracer';
 
@@ -30,7 +31,7 @@ import { traced } from '#telemetry/tracer';
 const SUMMARIES_TIMEOUT_MS = 300;
 
 /** `RoutedEngine` methods needed for reading summaries. */
-interface InstanceOwners {
+export interface InstanceOwners {
   /** Owner's address for an instance; undefined if unknown. */
   addressOf(instanceId: string): string | undefined;
   /** Sends a call to a specific engine, without retry. */
@@ -52,9 +53,9 @@ export async function summariesAnswer(
   models: Models,
 ): Promise<EngineAnswer> {
   const summaries = await readSummaries(instanceIds, headOf, models);
-  const rows = [...summaries].map(([id, { cycle, energy, description, tags }]) => {
-    const row = [id, cycle, energy, description];
-    return Object.keys(tags).length === 0 ? row : [...row, tags];
+  const rows = [...summaries].map(([id, summary]) => {
+    const { cycle, energy, description, tags, flags, changedAtMs } = summary;
+    return [id, cycle, energy, description, tags, flags, changedAtMs];
   });
   return plainAnswer(JSON.stringify(rows));
 }
@@ -104,19 +105,22 @@ export function summariesOfOwners({
 }
 
 /**
- * Decodes an owner's answer. Rows of instances without tags, and all rows of release 1.0, have no
- * tags. Undefined if malformed; the caller then reads the store.
+ * Decodes an owner's answer. Rows of release 1.0 have no tags, flags and times. Undefined if it is
+ * malformed; the caller then reads the store.
  */
 function parseSummaries(answer: EngineAnswer): Map<string, Summary> | undefined {
   const rows: unknown = JSON.parse(bodyText(answer));
   if (!Array.isArray(rows)) return undefined;
   const summaries = new Map<string, Summary>();
   for (const row of rows) {
-    const [id, cycle, energy, description, tags = {}]: unknown[] = Array.isArray(row) ? row : [];
+    const fields: unknown[] = Array.isArray(row) ? row : [];
+    const [id, cycle, energy, description, tags = {}, flags, changedAtMs] = fields;
     if (typeof id !== 'string' || typeof cycle !== 'number') return undefined;
     if (typeof energy !== 'number' || typeof description !== 'string') return undefined;
     if (!isTags(tags)) return undefined;
-    summaries.set(id, { cycle, energy, description, tags });
+    const indexed =
+      typeof flags === 'number' && typeof changedAtMs === 'number' ? { flags, changedAtMs } : {};
+    summaries.set(id, { cycle, energy, description, tags, ...indexed });
   }
   return summaries;
 }
@@ -159,9 +163,11 @@ export function remoteDirectory(
   }
   return {
     async put(accountId, row, traceparent) {
-      const { instanceId, version, name, description, createdAtMs } = row;
-      await store.put(accountId, row);
-      const change = { kind: 'putListingRow', version, name, description, createdAtMs } as const;
+      const { tagsJson, ...stored } = row;
+      const { instanceId, ...fields } = stored;
+      await store.put(accountId, stored);
+      const tags = tagsJson === undefined ? {} : { tagsJson };
+      const change = { kind: 'putListingRow', ...fields, ...tags } as const;
       await notify(accountId, instanceId, change, traceparent);
     },
     async reserve(accountId, instanceId, instancesMax, traceparent) {
@@ -189,9 +195,9 @@ function untraced(
 ): DirectoryCall {
   switch (command.kind) {
     case 'putListingRow': {
-      const { version, name, createdAtMs } = command;
+      const { version, name, createdAtMs, tagsJson = NO_TAGS } = command;
       const row = { instanceId, version, name, createdAtMs };
-      return { kind: 'put', accountId, row, callId, deadlineAtMs };
+      return { kind: 'put', accountId, row, tagsJson, callId, deadlineAtMs };
     }
     case 'removeListingRow':
       return { kind: 'remove', instanceId, version: command.version, callId, deadlineAtMs };

@@ -1,14 +1,18 @@
-import type { ListingPage } from '#engine/directory/account-listing';
-import type { DirectoryAnswer } from '#engine/directory/kind';
+import type { AccountListing } from '#engine/directory/account-listing';
+import type { IndexedUntil } from '#engine/directory/fleet-index';
+import { type DirectoryAnswer, rebuilding } from '#engine/directory/kind';
+import type { FoundInstance, ListingPage } from '#engine/directory/listing-page';
+import { feedCursorText } from '#engine/feed/pages';
 import { reportOf, rounded } from '#engine/instance/answers';
 import { pagination } from '#engine/instance/rows';
 import { type EngineAnswer, plainAnswer } from '#grpc/engine-messages';
 import { instancesCursorText } from '#grpc/list-cursor';
+import { DRIFT_LEVELS } from '#identity/drift';
 import type { Models } from '#identity/model';
-import { ENERGY_DEFAULT } from '#identity/state';
+import { ENERGY_DEFAULT, STRESS_STATES } from '#identity/state';
+import { type Flags, flagNames, flagsOf, LEADING_MODES } from '#identity/transitions';
 import { isoTime } from '#stdlib/clock';
 import { type InstanceHead, NO_TAGS } from '#storage/ports/instances';
-import type { ListedInstance } from '#storage/ports/listings';
 
 /** Fields of a listed instance that are not in its row. Source: interface 2.4. */
 export type Summary = {
@@ -16,12 +20,16 @@ export type Summary = {
   readonly energy: number;
   readonly description: string;
   readonly tags: Readonly<Record<string, string>>;
+  /** Absent: the owner runs an earlier release. */
+  readonly flags?: Flags;
+  /** Time of the newest transition that moves it, in Unix milliseconds. Absent as `flags`. */
+  readonly changedAtMs?: number;
 };
 
 /** Head fields for a summary. */
 export type SummarizedHead = Pick<
   InstanceHead,
-  'modelVersion' | 'model' | 'description' | 'tagsJson'
+  'modelVersion' | 'model' | 'description' | 'tagsJson' | 'createdAtMs' | 'changedAtMs'
 >;
 
 /**
@@ -57,9 +65,17 @@ function summaryOf(
 ): Summary | undefined {
   // A deleted instance's tombstone has an empty vector.
   if (head === undefined || head.model.length === 0) return undefined;
-  const { cycle, energy } = reportOf(id, head, models).snapshot;
-  const { description, tagsJson = NO_TAGS } = head;
-  return { cycle, energy, description, tags: JSON.parse(tagsJson) };
+  const report = reportOf(id, head, models);
+  const { cycle, energy } = report.snapshot;
+  const { description, tagsJson = NO_TAGS, createdAtMs, changedAtMs = createdAtMs } = head;
+  return {
+    cycle,
+    energy,
+    description,
+    tags: JSON.parse(tagsJson),
+    flags: flagsOf(report),
+    changedAtMs,
+  };
 }
 
 /**
@@ -73,7 +89,8 @@ export type HeadOf = (instanceId: string) => Promise<SummarizedHead | undefined>
  * `descriptions` is for instances without a summary.
  */
 export function pageAnswer(
-  { total, rows, next }: DirectoryAnswer,
+  { total, rows, next, indexedUntil }: DirectoryAnswer,
+  accountId: string,
   page: ListingPage,
   summaries: ReadonlyMap<string, Summary>,
   descriptions: ReadonlyMap<string, string>,
@@ -83,7 +100,10 @@ export function pageAnswer(
     return itemOf(row, summaries.get(instanceId), descriptions.get(instanceId));
   });
   const cursor = next && instancesCursorText(next);
-  return plainAnswer(JSON.stringify({ data, pagination: pagination(page, cursor, total) }));
+  const asOf = indexedUntil && { as_of: asOfJson(accountId, indexedUntil) };
+  return plainAnswer(
+    JSON.stringify({ data, pagination: pagination(page, cursor, total), ...asOf }),
+  );
 }
 
 /**
@@ -92,10 +112,11 @@ export function pageAnswer(
  * Source: interface 2.4.
  */
 function itemOf(
-  { instanceId, name, createdAtMs }: ListedInstance,
+  { instanceId, name, createdAtMs, ...indexed }: FoundInstance,
   summary: Summary | undefined,
   description: string | undefined,
 ) {
+  const { flags = summary?.flags, changedAtMs = summary?.changedAtMs } = indexed;
   return {
     id: instanceId,
     name,
@@ -104,5 +125,50 @@ function itemOf(
     created_at: isoTime(createdAtMs),
     cycle_count: summary?.cycle ?? 0,
     energy_level: rounded(summary?.energy ?? ENERGY_DEFAULT),
+    ...(flags === undefined ? {} : flagNames(flags)),
+    ...(changedAtMs === undefined ? {} : { changed_at: isoTime(changedAtMs) }),
   };
+}
+
+/** Time and position up to which an answer from an index has all changes. */
+function asOfJson(accountId: string, { atMs, position, digest }: IndexedUntil) {
+  return { time: isoTime(atMs), events_cursor: feedCursorText(position, digest, accountId) };
+}
+
+/** Maximum number of tags with counts in an answer. */
+const TAGS_SHOWN = 100;
+
+/** Counts of the instances of an account. Throws `index_rebuilding` without a complete index. */
+export function fleetCounts({ index, total }: AccountListing) {
+  if (index?.isComplete !== true) throw rebuilding();
+  const tags = index.tagCounts(TAGS_SHOWN);
+  return { total, facets: index.facets(total), tags, until: index.until };
+}
+
+/**
+ * Answer to `GET /fleet`. `events`: newest events of the account as in the API, newest first, among
+ * the events that the counts contain.
+ */
+export function fleetAnswer(
+  { total, facets, tags: { tags, different }, until }: ReturnType<typeof fleetCounts>,
+  accountId: string,
+  events: readonly object[],
+): EngineAnswer {
+  const { stress, drift, modes, unknown } = facets;
+  const data = {
+    total,
+    stress_states: byName(STRESS_STATES, stress),
+    drift_levels: byName(DRIFT_LEVELS, drift),
+    dominant_modes: byName(LEADING_MODES, modes),
+    unknown,
+    tags,
+    different_tags: different,
+    recent_events: events,
+    as_of: asOfJson(accountId, until),
+  };
+  return plainAnswer(JSON.stringify({ data }));
+}
+
+function byName(names: readonly string[], counts: readonly number[]): Record<string, number> {
+  return Object.fromEntries(names.map((name, place) => [name, counts[place] ?? 0]));
 }

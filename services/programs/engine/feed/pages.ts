@@ -88,7 +88,11 @@ async function pageFrom(
  * Whether the feed continues after a cursor. A feed that was restored from a backup may have given
  * the position of the cursor to another row.
  */
-async function isKnown(cursor: FeedCursor, view: FeedView, parts: FeedPageParts): Promise<boolean> {
+export async function isKnown(
+  cursor: FeedCursor,
+  view: FeedView,
+  parts: FeedPageParts,
+): Promise<boolean> {
   const { seq, index, digest } = cursor;
   if (seq < view.floor || seq > view.next || (seq === view.next && index > 0)) return false;
   const seen = await rowBefore(cursor, view, parts);
@@ -139,6 +143,28 @@ async function storedRows(
     throw new CorruptState(`chunks of the feed of ${accountId} are missing`);
   }
   return chunks.flatMap(({ rows }) => rows).slice(seq - first * FEED_CHUNK_ROWS);
+}
+
+/** Newest events of these types before a position, newest first, among the rows just before it. */
+export async function newestEvents(
+  types: number,
+  count: number,
+  end: number,
+  parts: FeedPageParts,
+): Promise<readonly object[]> {
+  const { floor } = await parts.look('oldest', 0);
+  const start = Math.max(floor, end - LOOKED_ROWS_MIN);
+  const rows: FeedRow[] = [];
+  while (start + rows.length < end) {
+    const view = await parts.look(start + rows.length, LOOKED_ROWS_MIN);
+    const more = await rowsIn(view, parts, end - view.from);
+    if (more.length === 0) break;
+    rows.push(...more.slice(0, end - view.from));
+  }
+  return rows
+    .flatMap((row) => eventsOf(row, types))
+    .slice(-count)
+    .reverse();
 }
 
 /** Events for an answer, and the place after them. */
@@ -251,7 +277,7 @@ function eventOf([instanceId, version, atMs]: FeedRow, index: number, numbers: r
 }
 
 /** Digest of a row; 0 if there is no row. */
-function digestOf(row: FeedRow | undefined): number {
+export function digestOf(row: FeedRow | undefined): number {
   if (row === undefined) return 0;
   const [instanceId, version, atMs] = row;
   return crc32(`${instanceId} ${version} ${atMs}`);
@@ -266,6 +292,11 @@ function expired(): Fault {
  * A cursor is base64url of a JSON list. Its checksum covers the account, so that a cursor of another
  * account and a damaged cursor are refused as invalid.
  */
+
+/** Cursor of the events from a row on. `digest`: of the row before; 0: unknown. */
+export function feedCursorText(seq: number, digest: number, accountId: string): string {
+  return textOf({ seq, index: 0 }, digest, accountId);
+}
 
 function textOf({ seq, index }: Place, digest: number, accountId: string): string {
   const fields = [seq, index, digest];

@@ -258,7 +258,9 @@ export function answerAgain(
     case 'removeListingRow':
     case 'reservePlace':
     case 'readSummaries':
+    case 'readIndexed':
     case 'list':
+    case 'readFleet':
     case 'recordTransitions':
     case 'readFeed':
     case 'webhook':

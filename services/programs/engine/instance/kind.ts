@@ -3,7 +3,6 @@ import type { ActorKind } from '#actor-runtime/actor-kind';
 import type { Outbox } from '#actor-runtime/outbox';
 import type { Turn } from '#actor-runtime/turn';
 import { announcementOf, type Directory } from '#engine/directory/kind';
-import type { HeadOf } from '#engine/directory/summary';
 import { type EventWaiters, eventPage } from '#engine/events/pages';
 import * as answers from '#engine/instance/answers';
 import { reportOf } from '#engine/instance/answers';
@@ -53,6 +52,7 @@ import { CorruptState } from '#storage/ports/bytes';
 import {
   ANSWER_AGE_MS,
   type AnswerRow,
+  type InstanceHead,
   type InstanceStore,
   trimmedOf,
   unpackedState,
@@ -219,6 +219,8 @@ export class InstanceKind
       case 'removeListingRow':
       case 'reservePlace':
       case 'readSummaries':
+      case 'readIndexed':
+      case 'readFleet':
       case 'list':
       case 'recordTransitions':
       case 'readFeed':
@@ -394,7 +396,7 @@ export function storedHeadOf(
   instances: Pick<InstanceStore, 'readHead'>,
   models: Models,
   onBug: (error: unknown) => void,
-): HeadOf {
+): (instanceId: string) => Promise<InstanceHead | undefined> {
   return async (instanceId) => {
     try {
       const head = await instances.readHead(instanceId);

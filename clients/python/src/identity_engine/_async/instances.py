@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import overload
 
 from identity_engine._async.caller import AsyncCaller
@@ -14,10 +14,14 @@ from identity_engine.errors import NotFoundError
 from identity_engine.models import (
     CreatedInstance,
     DeletedInstance,
+    DominantMode,
+    DriftLevel,
+    FleetCounts,
     Instance,
     InstancesSort,
     ListedInstance,
     SortOrder,
+    StressState,
     UpdatedInstance,
 )
 from identity_engine.results import NotModified, Result
@@ -27,6 +31,7 @@ _INSTANCE = One[Instance]
 _UPDATED = One[UpdatedInstance]
 _DELETED = One[DeletedInstance]
 _LISTED = Many[ListedInstance]
+_FLEET = One[FleetCounts]
 
 
 class AsyncInstances:
@@ -221,19 +226,30 @@ class AsyncInstances:
         sort: InstancesSort | None = None,
         order: SortOrder | None = None,
         search: str | None = None,
+        stress: Sequence[StressState] | None = None,
+        drift: Sequence[DriftLevel] | None = None,
+        dominant_mode: Sequence[DominantMode] | None = None,
+        tags: Mapping[str, str] | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> AsyncPage[ListedInstance]:
         """Returns a page of the account's instances.
 
+        With a filter or ``sort="changed_at"``, ``as_of`` of the page has the time and the position
+        of the log up to which the page has all events.
+
         Args:
             limit: 1 to 100 entries; default 20.
             offset: Number of entries to skip; default 0.
             cursor: ``next_cursor`` from the previous page, instead of ``offset``.
-            sort: ``created_at`` (default) or ``name``.
+            sort: ``created_at`` (default), ``name``, or ``changed_at``: the newest event.
             order: ``asc`` or ``desc`` (default).
             search: Part of the name, or a whole id; 1 to 64 code points.
+            stress: Wanted stress states; default all.
+            drift: Wanted drift levels; default all.
+            dominant_mode: Wanted first dominant modes; ``None``: all modes are weak. Default all.
+            tags: Up to four tags, which an instance must all have.
             request_id: Caller's request id.
             timeout_s: Deadline including retries, in seconds.
             attempts_max: Maximum requests; retries until the deadline by default.
@@ -245,6 +261,7 @@ class AsyncInstances:
             "sort": sort,
             "order": order,
             "search": search,
+            **_filters(stress, drift, dominant_mode, tags),
         }
         return await fetch_page(
             self._caller,
@@ -265,6 +282,10 @@ class AsyncInstances:
         sort: InstancesSort | None = None,
         order: SortOrder | None = None,
         search: str | None = None,
+        stress: Sequence[StressState] | None = None,
+        drift: Sequence[DriftLevel] | None = None,
+        dominant_mode: Sequence[DominantMode] | None = None,
+        tags: Mapping[str, str] | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
         attempts_max: int | None = None,
@@ -282,6 +303,7 @@ class AsyncInstances:
             "sort": sort,
             "order": order,
             "search": search,
+            **_filters(stress, drift, dominant_mode, tags),
         }
         return items_of(
             self._caller,
@@ -292,3 +314,35 @@ class AsyncInstances:
             timeout_s=timeout_s,
             attempts_max=attempts_max,
         )
+
+    async def fleet(
+        self,
+        *,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+        attempts_max: int | None = None,
+    ) -> Result[FleetCounts]:
+        """Counts the account's instances by state, mode and tag, and returns its newest events.
+
+        Args:
+            request_id: Caller's request id.
+            timeout_s: Deadline including retries, in seconds.
+            attempts_max: Maximum requests; retries until the deadline by default.
+        """
+        call = get("/fleet", request_id=request_id)
+        return result_of(await self._caller.send(call, timeout_s, attempts_max), _FLEET)
+
+
+def _filters(
+    stress: Sequence[StressState] | None,
+    drift: Sequence[DriftLevel] | None,
+    dominant_mode: Sequence[DominantMode] | None,
+    tags: Mapping[str, str] | None,
+) -> dict[str, str | None]:
+    """Parameters of the filters: lists as text, and each tag as a parameter."""
+    lists = {"stress": stress, "drift": drift, "dominant_mode": dominant_mode}
+    joined = {
+        name: values if values is None or isinstance(values, str) else ",".join(values)
+        for name, values in lists.items()
+    }
+    return {**joined, **{f"tag.{key}": value for key, value in (tags or {}).items()}}

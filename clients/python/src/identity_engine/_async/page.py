@@ -10,6 +10,7 @@ from identity_engine._async.caller import AsyncCaller
 from identity_engine._core.call import get
 from identity_engine._core.envelope import Many, listed_of
 from identity_engine._core.paging import query_of_next
+from identity_engine.models import AsOf
 from identity_engine.results import PageInfo, Result
 
 T = TypeVar("T")
@@ -22,6 +23,8 @@ class AsyncPage(Result[list[T]]):
     pagination: PageInfo
     """Position of the page in the list."""
     _fetch_next: Callable[[], Awaitable[AsyncPage[T]]] | None = field(repr=False, compare=False)
+    as_of: AsOf | None = None
+    """Time and position of the log up to which the page has all events. Only with a filter."""
 
     @property
     def has_next(self) -> bool:
@@ -64,6 +67,7 @@ async def fetch_page(
         **beside,
         pagination=listed.pagination,
         _fetch_next=None if following is None else fetch_next,
+        as_of=listed.as_of,
     )
 
 

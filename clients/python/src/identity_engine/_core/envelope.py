@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from identity_engine._core.answer import Answer, malformed, retry_after_of
 from identity_engine._core.lenient_json import read_json
 from identity_engine.errors import ApiError
+from identity_engine.models import AsOf
 from identity_engine.results import (
     Headers,
     Limits,
@@ -38,6 +39,7 @@ class Many(BaseModel, Generic[T]):
     model_config = ConfigDict(extra="ignore")
     data: list[T]
     pagination: PageInfo
+    as_of: AsOf | None = None
 
 
 class Raw(BaseModel):
@@ -54,6 +56,7 @@ class Listed(Generic[T]):
 
     result: Result[list[T]]
     pagination: PageInfo
+    as_of: AsOf | None
 
 
 def result_of(answer: Answer, frame: type[One[T]]) -> Result[T]:
@@ -95,7 +98,7 @@ def requested_of(answer: Answer) -> Requested[Any] | NotModified:
 def listed_of(answer: Answer, frame: type[Many[T]]) -> Listed[T]:
     """Reads the page of an answer."""
     body = _read(answer, frame)
-    return Listed(_result(answer, body.data), body.pagination)
+    return Listed(_result(answer, body.data), body.pagination, body.as_of)
 
 
 def refused_as(error: ApiError, data: T) -> Result[T]:

@@ -95,12 +95,19 @@ export interface EngineRequest {
     /** Since 1.1: create, fork or rename with tags. An engine of 1.0 would ignore the tags. */
     { $case: "tagged"; value: TaggedChange }
     | //
+    /** Since 1.1: list by the values of an index. An engine of 1.0 would answer with the whole list. */
+    { $case: "filter"; value: FilterInstances }
+    | { $case: "readFleet"; value: ReadFleet }
+    | //
     /** The following commands are sent by engines only. */
     { $case: "putListingRow"; value: PutListingRow }
     | { $case: "removeListingRow"; value: RemoveListingRow }
     | { $case: "readSummaries"; value: ReadSummaries }
     | { $case: "reservePlace"; value: ReservePlace }
     | { $case: "recordTransitions"; value: RecordTransitions }
+    | //
+    /** Since 1.1: values for the index of an account. The owner of the instances answers. */
+    { $case: "readIndexed"; value: ReadSummaries }
     | //
     /** Sent by ctl only. */
     { $case: "trim"; value: TrimRows }
@@ -228,6 +235,37 @@ export interface SearchInstances {
   page: ListInstances | undefined;
 }
 
+/** Page of the instances that pass a filter, or that are sorted by their newest change. */
+export interface FilterInstances {
+  page: ListInstances | undefined;
+  text?: string | undefined;
+  filter?:
+    | InstanceFilter
+    | undefined;
+  /** Sort by the time of the newest change, not as in the page. */
+  byChange: boolean;
+}
+
+/** Wanted values as bits, at their positions in the lists of the model. Absent: all values. */
+export interface InstanceFilter {
+  stress?: number | undefined;
+  drift?: number | undefined;
+  modes?: number | undefined;
+  tags: InstanceTag[];
+}
+
+export interface InstanceTag {
+  key: string;
+  value: string;
+}
+
+/** Reads the counts of the account's instances, and the newest events. */
+export interface ReadFleet {
+  /** Wanted types of the events, as bits. */
+  types: number;
+  eventsMax: number;
+}
+
 /** Page of instances after a cursor, which contains sort, order and search. */
 export interface ListAfter {
   cursor: string;
@@ -286,6 +324,8 @@ export interface PutListingRow {
   description: string;
   /** Unix milliseconds. */
   createdAtMs: number;
+  /** Since 1.1: tags at this version, as JSON text. Absent: no tags. */
+  tagsJson?: string | undefined;
 }
 
 /** Removes the row of an instance from the account's directory permanently. */
@@ -620,6 +660,12 @@ export const EngineRequest: MessageFns<EngineRequest> = {
       case "tagged":
         TaggedChange.encode(message.command.value, writer.uint32(506).fork()).join();
         break;
+      case "filter":
+        FilterInstances.encode(message.command.value, writer.uint32(514).fork()).join();
+        break;
+      case "readFleet":
+        ReadFleet.encode(message.command.value, writer.uint32(522).fork()).join();
+        break;
       case "putListingRow":
         PutListingRow.encode(message.command.value, writer.uint32(322).fork()).join();
         break;
@@ -634,6 +680,9 @@ export const EngineRequest: MessageFns<EngineRequest> = {
         break;
       case "recordTransitions":
         RecordTransitions.encode(message.command.value, writer.uint32(354).fork()).join();
+        break;
+      case "readIndexed":
+        ReadSummaries.encode(message.command.value, writer.uint32(362).fork()).join();
         break;
       case "trim":
         TrimRows.encode(message.command.value, writer.uint32(402).fork()).join();
@@ -943,6 +992,22 @@ export const EngineRequest: MessageFns<EngineRequest> = {
             message.command = { $case: "tagged", value: TaggedChange.decode(reader, reader.uint32()) };
             continue;
           }
+          case 64: {
+            if (tag !== 514) {
+              break;
+            }
+
+            message.command = { $case: "filter", value: FilterInstances.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 65: {
+            if (tag !== 522) {
+              break;
+            }
+
+            message.command = { $case: "readFleet", value: ReadFleet.decode(reader, reader.uint32()) };
+            continue;
+          }
           case 40: {
             if (tag !== 322) {
               break;
@@ -981,6 +1046,14 @@ export const EngineRequest: MessageFns<EngineRequest> = {
             }
 
             message.command = { $case: "recordTransitions", value: RecordTransitions.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 45: {
+            if (tag !== 362) {
+              break;
+            }
+
+            message.command = { $case: "readIndexed", value: ReadSummaries.decode(reader, reader.uint32()) };
             continue;
           }
           case 50: {
@@ -2101,6 +2174,278 @@ export const SearchInstances: MessageFns<SearchInstances> = {
   },
 };
 
+function createBaseFilterInstances(): FilterInstances {
+  return { page: undefined, text: undefined, filter: undefined, byChange: false };
+}
+
+export const FilterInstances: MessageFns<FilterInstances> = {
+  encode(message: FilterInstances, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.page !== undefined) {
+      ListInstances.encode(message.page, writer.uint32(10).fork()).join();
+    }
+    if (message.text !== undefined) {
+      writer.uint32(18).string(message.text);
+    }
+    if (message.filter !== undefined) {
+      InstanceFilter.encode(message.filter, writer.uint32(26).fork()).join();
+    }
+    if (message.byChange !== false) {
+      writer.uint32(32).bool(message.byChange);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FilterInstances {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFilterInstances();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.page = ListInstances.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.text = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.filter = InstanceFilter.decode(reader, reader.uint32());
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.byChange = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseInstanceFilter(): InstanceFilter {
+  return { stress: undefined, drift: undefined, modes: undefined, tags: [] };
+}
+
+export const InstanceFilter: MessageFns<InstanceFilter> = {
+  encode(message: InstanceFilter, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.stress !== undefined) {
+      writer.uint32(8).uint32(message.stress);
+    }
+    if (message.drift !== undefined) {
+      writer.uint32(16).uint32(message.drift);
+    }
+    if (message.modes !== undefined) {
+      writer.uint32(24).uint32(message.modes);
+    }
+    for (const v of message.tags) {
+      InstanceTag.encode(v!, writer.uint32(34).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): InstanceFilter {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseInstanceFilter();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.stress = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.drift = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.modes = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.tags.push(InstanceTag.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseInstanceTag(): InstanceTag {
+  return { key: "", value: "" };
+}
+
+export const InstanceTag: MessageFns<InstanceTag> = {
+  encode(message: InstanceTag, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): InstanceTag {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseInstanceTag();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseReadFleet(): ReadFleet {
+  return { types: 0, eventsMax: 0 };
+}
+
+export const ReadFleet: MessageFns<ReadFleet> = {
+  encode(message: ReadFleet, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.types !== 0) {
+      writer.uint32(8).uint32(message.types);
+    }
+    if (message.eventsMax !== 0) {
+      writer.uint32(16).uint32(message.eventsMax);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReadFleet {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReadFleet();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.types = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.eventsMax = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 function createBaseListAfter(): ListAfter {
   return { cursor: "", limit: 0 };
 }
@@ -2554,7 +2899,7 @@ export const ForkStart: MessageFns<ForkStart> = {
 };
 
 function createBasePutListingRow(): PutListingRow {
-  return { version: 0, name: "", description: "", createdAtMs: 0 };
+  return { version: 0, name: "", description: "", createdAtMs: 0, tagsJson: undefined };
 }
 
 export const PutListingRow: MessageFns<PutListingRow> = {
@@ -2570,6 +2915,9 @@ export const PutListingRow: MessageFns<PutListingRow> = {
     }
     if (message.createdAtMs !== 0) {
       writer.uint32(32).uint64(message.createdAtMs);
+    }
+    if (message.tagsJson !== undefined) {
+      writer.uint32(42).string(message.tagsJson);
     }
     return writer;
   },
@@ -2617,6 +2965,14 @@ export const PutListingRow: MessageFns<PutListingRow> = {
             }
 
             message.createdAtMs = longToNumber(reader.uint64());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.tagsJson = reader.string();
             continue;
           }
         }
