@@ -133,6 +133,59 @@ export const STORE_ALERTS: readonly Alert[] = [
     },
   },
   {
+    name: 'IndexRepaired',
+    dashboard: 'engine',
+    severity: 'ticket',
+    expr: 'sum by (reason) (increase(index_repairs_total[15m])) > 0',
+    forS: 0,
+    summary: 'an index differed from its instances and was repaired: {{ $labels.reason }}',
+    firing: {
+      series: { 'index_repairs_total{job="engine",instance="b",reason="damaged"}': '0x8 1x8' },
+      atS: 210,
+      labels: { reason: 'damaged' },
+    },
+    quiet: {
+      series: { 'index_repairs_total{job="engine",instance="b",reason="damaged"}': '1x16' },
+      atS: 210,
+    },
+  },
+  {
+    name: 'IndexUnreadable',
+    dashboard: 'engine',
+    severity: 'ticket',
+    expr: 'sum by (job, instance) (index_unreadable_instances) > 0',
+    // A deleted instance whose row has not left the listing yet is no damage.
+    forS: 60,
+    summary:
+      '{{ $labels.job }} {{ $labels.instance }} cannot read some instances: lists with a filter leave them out',
+    firing: {
+      series: { 'index_unreadable_instances{job="engine",instance="b"}': '0x4 2x24' },
+      atS: 300,
+      labels: { job: 'engine', instance: 'b' },
+    },
+    quiet: {
+      series: { 'index_unreadable_instances{job="engine",instance="b"}': '0x4 2x2 0x24' },
+      atS: 300,
+    },
+  },
+  {
+    name: 'IndexBuildFails',
+    dashboard: 'engine',
+    severity: 'ticket',
+    // A take-over fails some builds, and the next call builds again.
+    expr: 'sum(increase(index_build_failures_total[5m])) > 0',
+    forS: 600,
+    summary: 'indexes cannot be built: calls with a filter get 503 index_rebuilding',
+    firing: {
+      series: { 'index_build_failures_total{job="engine",instance="b"}': '0x4 1+1x76' },
+      atS: 1_200,
+    },
+    quiet: {
+      series: { 'index_build_failures_total{job="engine",instance="b"}': '0x4 1+1x20 21x56' },
+      atS: 1_200,
+    },
+  },
+  {
     name: 'NoWebhookDelivered',
     dashboard: 'engine',
     severity: 'ticket',

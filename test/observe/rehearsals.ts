@@ -128,6 +128,9 @@ export const NOT_REHEARSED: Readonly<Record<string, string>> = {
   LogLinesLost: 'a full disk of the machine would also end the rehearsal',
   NoWebhookDelivered: 'the alert waits for 15 minutes, longer than a rehearsal',
   TransitionsUnrecorded: 'a local cluster takes over the shard of a feed within 15 s',
+  IndexRepaired: 'no fault of a running cluster flips a bit of an index or loses a change',
+  IndexUnreadable: 'no fault of a running cluster damages the stored state of an instance',
+  IndexBuildFails: 'the alert waits for 10 minutes, longer than a rehearsal',
   UnflushedTailGrows: 'a local cluster needs too long for 150,000 records',
 };
 
