@@ -9,6 +9,7 @@ import { parseArgs } from 'node:util';
 import { keepSection, SCALE_PAGE } from '#bench/report-page';
 import { tableOf, targetTable } from '#bench/report-table';
 import { file } from '#bench/scale/file';
+import { fleetIndex } from '#bench/scale/fleet-index';
 import { history } from '#bench/scale/history';
 import { limit } from '#bench/scale/limit';
 import { listing } from '#bench/scale/listing';
@@ -30,6 +31,7 @@ const PARTS: readonly ScalePart[] = [
   memory,
   accounts,
   growth,
+  fleetIndex,
 ];
 
 const { values } = parseArgs({

@@ -29,6 +29,8 @@ export type Seed = {
   readonly isListed: boolean;
   /** Name by index; default `seededName`. */
   readonly nameOf?: (index: number) => string;
+  /** Tags by index, as JSON text; default: no tags. */
+  readonly tagsJsonOf?: (index: number) => string;
   readonly print: (line: string) => void;
 };
 
@@ -51,7 +53,7 @@ export function seededStrengths(index: number): readonly number[] {
 
 /** Writes instances as the service stores created instances without observations. */
 export async function seedInstances(seed: Seed): Promise<void> {
-  const { session, count, accountIds, isListed, nameOf = seededName, print } = seed;
+  const { session, count, accountIds, isListed, nameOf = seededName, tagsJsonOf, print } = seed;
   const instances = cassandraInstanceStore(session, bucketsOf(SHARDS));
   const listings = cassandraListingStore(session);
   const startedMs = performance.now();
@@ -62,10 +64,12 @@ export async function seedInstances(seed: Seed): Promise<void> {
       const index = next;
       next += 1;
       const instanceId = seededId(index);
-      const head = headOf(index, nameOf(index), accountIds[index % accountIds.length] ?? '');
+      const accountId = accountIds[index % accountIds.length] ?? '';
+      const tags = tagsJsonOf === undefined ? {} : { tagsJson: tagsJsonOf(index) };
+      const head = { ...headOf(index, nameOf(index), accountId), ...tags };
       await instances.checkpoint([{ instanceId, head, history: [], drift: [], answers: [] }]);
       if (!isListed) continue;
-      const { accountId, version, name, description, createdAtMs } = head;
+      const { version, name, description, createdAtMs } = head;
       await listings.put(accountId, { instanceId, version, name, description, createdAtMs });
     }
   };
