@@ -173,7 +173,7 @@ export const METRICS = {
   ),
   index_build_seconds: seconds('Time to build the index of an account, which filtered lists need.'),
   index_build_failures_total: counter(
-    'Failed attempts to build an index. The next filtered list builds the index again.',
+    'Failed attempts to build an index. The build continues a second later.',
   ),
   index_repairs_total: counter(
     'Repaired differences of an index, by reason: damaged, missed or counters.',
