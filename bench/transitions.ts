@@ -85,8 +85,10 @@ class Account {
   /** Creates instances, 64 at a time. */
   async create(count: number): Promise<string[]> {
     const ids: string[] = [];
+    let left = count;
     const worker = async () => {
-      while (ids.length < count) {
+      while (left > 0) {
+        left -= 1;
         ids.push((await this.ask('/instances', { name: 'a' })).id);
       }
     };
