@@ -237,6 +237,20 @@ kept('it is not used after an engine of an earlier release has been there', asyn
   assert.equal(facets(), [0, 0, 1, 0]);
 });
 
+// Catches such an index that was built while the engine came and left.
+kept('it is not used if an engine of an earlier release came during the build', async () => {
+  const { ready, allow, clock, readWith } = sceneOf(1);
+  readWith(async (ids) => {
+    allow(false);
+    clock.advance(1_000);
+    allow(true);
+    return new Map(ids.map((id) => [id, VALUES]));
+  });
+  const asked = reasonOf(ready);
+  await pass(clock, 100, 10);
+  assert.is(await asked, 'index_rebuilding');
+});
+
 // Catches an answer that lacks what was recorded before the call.
 kept('a call gets all changes that were recorded before it', async () => {
   const { ready, record, facets, reads, slowDown } = sceneOf(2);

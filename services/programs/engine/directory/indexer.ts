@@ -229,8 +229,10 @@ export class Indexer implements Disposable {
     account.pauses = account.quiet;
     const { clock } = this.#ports;
     const late = await this.use(accountId, ({ index }) => {
-      this.#show(account, index?.unreadable ?? 0);
-      return index?.unreadSince(clock.wallMs() - UNREAD_MS, READS_MAX) ?? [];
+      // An engine of an earlier release may have come during the build.
+      if (index === undefined || !this.#whole.has(index)) throw rebuilding();
+      this.#show(account, index.unreadable);
+      return index.unreadSince(clock.wallMs() - UNREAD_MS, READS_MAX);
     });
     await this.#assertFits(accountId, account);
     if (late.length === 0 || account.isReading) return;
