@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { AccountListing } from '#engine/directory/account-listing';
-import type { ListingPage } from '#engine/directory/listing-page';
+import type { ListingPage } from '#grpc/list-cursor';
 import type { ListedInstance } from '#storage/ports/listings';
 import { liveHeapBytes } from '#test/support/garbage';
 

@@ -4,12 +4,7 @@
  * architecture 5.
  */
 
-import type {
-  InstanceFilter,
-  InstancesCursor,
-  InstancesSort,
-  RecordsCursor,
-} from '#grpc/list-cursor';
+import type { ListingPage, RecordsCursor } from '#grpc/list-cursor';
 import type { Traced } from '#telemetry/tracer';
 
 /**
@@ -312,25 +307,7 @@ export type EngineCommand =
    * their positions in `TRANSITIONS`.
    */
   | { readonly kind: 'readFleet'; readonly types: number; readonly eventsMax: number }
-  | {
-      readonly kind: 'list';
-      readonly limit: number;
-      readonly offset: number;
-      readonly sort: InstancesSort;
-      readonly order: 'asc' | 'desc';
-      /**
-       * Search text: part of the name, ignoring case, or an id. Undefined for all instances.
-       * Source: decision 254.
-       */
-      readonly search?: string | undefined;
-      /** Wanted values. Undefined for all instances. Source: decision 325. */
-      readonly filter?: InstanceFilter | undefined;
-      /**
-       * Cursor at which the listing continues. Undefined to start at `offset`. Source: decision
-       * 281.
-       */
-      readonly cursor?: InstancesCursor | undefined;
-    };
+  | ({ readonly kind: 'list' } & ListingPage);
 
 /** Call to an engine: a command with its context. */
 export type EngineCall = Traced & {

@@ -38,6 +38,23 @@ export type InstancesCursor = {
   readonly changedAtMs?: number | undefined;
 };
 
+/** Requested listing page. Source: interface 4.1. */
+export type ListingPage = {
+  readonly limit: number;
+  readonly offset: number;
+  readonly sort: InstancesSort;
+  readonly order: 'asc' | 'desc';
+  /** Name part in any case, or a whole id; undefined: all instances (decision 254). */
+  readonly search?: string | undefined;
+  /** Wanted values; undefined: all instances. Needs an index. */
+  readonly filter?: InstanceFilter | undefined;
+  /**
+   * Cursor to continue from; undefined: start at `offset`. Sort, order and search must equal the
+   * cursor's.
+   */
+  readonly cursor?: InstancesCursor | undefined;
+};
+
 /** Position among the names when the listing began. */
 type NamePosition = {
   readonly name: string;

@@ -5,10 +5,8 @@ import type { ActorHostConfig, ShardGate } from '#actor-runtime/host-ports';
 import { Outbox, type SentNotice } from '#actor-runtime/outbox';
 import { runtimeMetrics } from '#actor-runtime/runtime-metrics';
 import type { AuditTrail } from '#audit/trail';
-
 import { IndexedReads } from '#engine/directory/indexed-reads';
 import { type IndexedOf, indexedAnswer } from '#engine/directory/indexed-values';
-
 import { Indexer } from '#engine/directory/indexer';
 import { DirectoryKind } from '#engine/directory/kind';
 import {
@@ -108,7 +106,6 @@ export class EngineActors implements EngineClient, AsyncDisposable {
   readonly #ports: EngineActorsPorts;
   readonly #models: Models;
   readonly #headOf: HeadOf;
-  readonly #storedHeadOf;
   readonly #summariesOf: SummariesOf;
   #calls = 0;
 
@@ -158,13 +155,13 @@ export class EngineActors implements EngineClient, AsyncDisposable {
       onLeft,
     });
     this.#past = new PastReads({ store: ports.instances, models, clock, metrics });
-    this.#storedHeadOf = storedHeadOf(ports.instances, models, onBug);
+    const storedHead = storedHeadOf(ports.instances, models, onBug);
     this.#headOf = async (id) =>
-      (await this.#instances.read(id, ({ head }) => head)) ?? (await this.#storedHeadOf(id));
+      (await this.#instances.read(id, ({ head }) => head)) ?? (await storedHead(id));
     const indexedReads = new IndexedReads({
       ...{ gate, log, models, isRecording: ports.isRecording },
       instances: this.#instances,
-      storedHeadOf: this.#storedHeadOf,
+      storedHeadOf: storedHead,
     });
     this.#indexedReads = indexedReads;
     this.#indexer = this.#newIndexer(ports.indexedOf ?? ((_, ids) => indexedReads.read(ids)));

@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { AccountListing } from '#engine/directory/account-listing';
 import { applyRead, applyRows, type IndexRead } from '#engine/directory/applied-changes';
 import { FleetIndex, type IndexedValues } from '#engine/directory/fleet-index';
-import type { ListedPage, ListingPage } from '#engine/directory/listing-page';
+import type { ListedPage } from '#engine/directory/listing-page';
 import { ScrubRounds } from '#engine/directory/scrub';
-import type { InstanceFilter } from '#grpc/list-cursor';
+import type { InstanceFilter, ListingPage } from '#grpc/list-cursor';
 import { levelIn, modeIn, stressIn, TRANSITIONS } from '#identity/transitions';
 import type { FeedRow } from '#storage/ports/feeds';
 

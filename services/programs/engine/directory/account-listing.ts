@@ -3,12 +3,12 @@ import { FirstItems } from '#engine/directory/first-items';
 import { type IndexedRow, NO_SLOT } from '#engine/directory/fleet-columns';
 import type { FleetIndex } from '#engine/directory/fleet-index';
 import type { Matches } from '#engine/directory/fleet-matches';
-import type { FoundInstance, ListedPage, ListingPage } from '#engine/directory/listing-page';
+import type { FoundInstance, ListedPage } from '#engine/directory/listing-page';
 import { inSlices, RenameLog, SearchSlice, searchFor } from '#engine/directory/names';
 import { Reservations } from '#engine/directory/reservations';
 import { SortedBlocks } from '#engine/directory/sorted-blocks';
 import { compareCodePoints, hasSurrogates } from '#engine/json';
-import { type InstancesCursor, unusableCursor } from '#grpc/list-cursor';
+import { type InstancesCursor, type ListingPage, unusableCursor } from '#grpc/list-cursor';
 import { type ListedInstance, listedBytes } from '#storage/ports/listings';
 
 /**
@@ -124,7 +124,7 @@ export class AccountListing {
     this.#byId.insert(row);
     this.#byCreation.insert(row);
     this.#byName.insert(row);
-    this.#index?.put(row, row.version, tagsJson, nowMs);
+    this.#index?.put(row, tagsJson, nowMs);
   }
 
   /** Removes an instance's row and reservation after its deletion at `version`. */

@@ -21,7 +21,7 @@ const BLOCK_SLOTS = 64;
 export type IndexedRow = ListedInstance & { slot: number };
 
 /** Values of the instances of an index, in columns with a slot per instance. */
-export class IndexColumns {
+export class FleetColumns {
   readonly rows: (IndexedRow | undefined)[] = [];
   #bitmap = new Uint8Array(0);
   flags = new Int32Array(0);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type Facets, FlagCounts } from '#engine/directory/flag-counts';
-import { IndexColumns, type IndexedRow, UNKNOWN_TAGS } from '#engine/directory/fleet-columns';
+import { FleetColumns, type IndexedRow, UNKNOWN_TAGS } from '#engine/directory/fleet-columns';
 import { type Matches, matchesIn } from '#engine/directory/fleet-matches';
 import { TagSets } from '#engine/directory/tag-sets';
 import type { InstanceFilter } from '#grpc/list-cursor';
@@ -68,7 +68,7 @@ export type IndexedUntil = {
  * A query reads whole columns in one step, which takes a few milliseconds for a million instances.
  */
 export class FleetIndex {
-  readonly #columns = new IndexColumns();
+  readonly #columns = new FleetColumns();
   readonly #tagSets = new TagSets();
   readonly #counts = new FlagCounts();
   /** Changes of instances whose listing rows have not arrived. */
@@ -176,11 +176,11 @@ export class FleetIndex {
   }
 
   /**
-   * Takes a new or changed row of the listing, with the tags at `version` if the row has them. The
+   * Takes a new or changed row of the listing, with the tags at its version if they are known. The
    * walk reads rows that it has not reached.
    */
-  put(row: IndexedRow, version: number, tagsJson: string | undefined, nowMs: number): void {
-    const { instanceId } = row;
+  put(row: IndexedRow, tagsJson: string | undefined, nowMs: number): void {
+    const { instanceId, version } = row;
     if (!this.#isWalked && instanceId > this.#walkedTo && !this.#columns.isPlaced(row)) return;
     this.#columns.place(row);
     this.#puts += 1;

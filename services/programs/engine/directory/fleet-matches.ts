@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { UNKNOWN_FLAGS } from '#engine/directory/flag-counts';
-import { type IndexColumns, type IndexedRow, UNKNOWN_TAGS } from '#engine/directory/fleet-columns';
+import { type FleetColumns, type IndexedRow, UNKNOWN_TAGS } from '#engine/directory/fleet-columns';
 import type { TagSets } from '#engine/directory/tag-sets';
 import type { InstanceFilter } from '#grpc/list-cursor';
 import { type Flags, levelIn, modeIn, stressIn } from '#identity/transitions';
@@ -35,7 +35,7 @@ const ALL = { found: undefined, total: undefined };
 
 /** Instances that pass a filter now. An instance with unknown values does not pass. */
 export function matchesIn(
-  columns: IndexColumns,
+  columns: FleetColumns,
   tagSets: TagSets,
   filter: InstanceFilter | undefined,
 ): Matches {
@@ -69,7 +69,7 @@ export function matchesIn(
   };
 }
 
-type KeptColumns = Pick<IndexColumns, 'flags' | 'changedAtMs' | 'rows'>;
+type KeptColumns = Pick<FleetColumns, 'flags' | 'changedAtMs' | 'rows'>;
 
 function changesIn(
   [start, end]: readonly [start: number, end: number],
@@ -85,7 +85,7 @@ function changesIn(
 }
 
 /** 1 at the slots of the instances that pass, and their number. */
-function passing(columns: IndexColumns, tagSets: TagSets, filter: InstanceFilter) {
+function passing(columns: FleetColumns, tagSets: TagSets, filter: InstanceFilter) {
   const ofFlags = flagsTest(filter);
   const { tags: wanted } = filter;
   assert(ofFlags || wanted.length > 0, 'the slots of removed instances pass an empty filter');
@@ -106,7 +106,7 @@ function passing(columns: IndexColumns, tagSets: TagSets, filter: InstanceFilter
   return { found, total };
 }
 
-function rowsAt(columns: IndexColumns, found: Uint8Array): IndexedRow[] {
+function rowsAt(columns: FleetColumns, found: Uint8Array): IndexedRow[] {
   const rows: IndexedRow[] = [];
   for (const [start, end] of columns.blocks()) {
     for (let slot = start; slot < end; slot += 1) {

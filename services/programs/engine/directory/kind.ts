@@ -2,9 +2,10 @@ import type { ActorCall, ActorKind } from '#actor-runtime/actor-kind';
 import type { SideEffect, Turn } from '#actor-runtime/turn';
 import { AccountListing } from '#engine/directory/account-listing';
 import type { IndexedUntil } from '#engine/directory/fleet-index';
-import type { ListedPage, ListingPage } from '#engine/directory/listing-page';
+import type { ListedPage } from '#engine/directory/listing-page';
 import { type Fault, faultFor } from '#errors/fault';
 import type { TagFields } from '#grpc/engine-messages';
+import type { ListingPage } from '#grpc/list-cursor';
 import { type Clock, sleep, TimeSlices } from '#stdlib/clock';
 import type { InstanceHead } from '#storage/ports/instances';
 import {

@@ -1,12 +1,12 @@
 import type { AccountListing } from '#engine/directory/account-listing';
 import type { IndexedUntil } from '#engine/directory/fleet-index';
 import { type DirectoryAnswer, rebuilding } from '#engine/directory/kind';
-import type { FoundInstance, ListingPage } from '#engine/directory/listing-page';
+import type { FoundInstance } from '#engine/directory/listing-page';
 import { feedCursorText } from '#engine/feed/pages';
 import { reportOf, rounded } from '#engine/instance/answers';
 import { pagination } from '#engine/instance/rows';
 import { type EngineAnswer, plainAnswer } from '#grpc/engine-messages';
-import { instancesCursorText } from '#grpc/list-cursor';
+import { instancesCursorText, type ListingPage } from '#grpc/list-cursor';
 import { DRIFT_LEVELS } from '#identity/drift';
 import type { Models } from '#identity/model';
 import { ENERGY_DEFAULT, STRESS_STATES } from '#identity/state';
