@@ -13,6 +13,7 @@ import { memoryFeedStore } from '#storage/memory/feeds';
 import { type FeedRow, INDEX_PARTS } from '#storage/ports/feeds';
 import { createMetrics } from '#telemetry/metrics';
 import { ManualClock } from '#test/support/manual-clock';
+import { pass } from '#test/support/passing';
 
 /** Enough instances for an index to be stored. */
 const INSTANCES = 16_500;
@@ -204,5 +205,28 @@ function changeOften({ truths, record }: Awaited<ReturnType<typeof storedScene>>
     record(changeOf(idOf(0), next));
   }
 }
+
+// Catches small accounts, which are not stored, that take the turns of a large one.
+stored('is written within a minute beside many small accounts', async () => {
+  const clock = new ManualClock(1_000_000);
+  const store = memoryFeedStore();
+  const rows = Array.from({ length: INSTANCES }, (_, n) => rowOf(n));
+  const listings = new Map([['a', loaded(rows)]]);
+  for (let n = 0; n < 8; n += 1) listings.set(`small${n}`, loaded(rows.slice(0, 2)));
+  const value = { version: 1, flags: 0, changedAtMs: 1, tagsJson: '{}' };
+  using indexer = new Indexer({
+    ...{ clock, store, metrics: createMetrics(), mayIndex: () => true },
+    useListing: async (id, use) => use(listings.get(id) ?? new AccountListing()),
+    look: async (_, from, count) => new Feed(undefined, 1_000).view(from, count, clock.wallMs()),
+    indexedOf: async (_, ids) => {
+      return { values: new Map(ids.map((id) => [id, value])), unanswered: new Set() };
+    },
+  });
+  for (const id of listings.keys()) await indexer.ready(id);
+  await pass(clock, 66_000, 1_000);
+  const numbers = Array.from({ length: INDEX_PARTS }, (_, part) => part);
+  const parts = await Promise.all(numbers.map((part) => store.indexPart('a', part)));
+  assert.is(parts.filter((bytes) => bytes !== undefined).length, INDEX_PARTS);
+});
 
 stored.run();

@@ -82,6 +82,8 @@ type Account = {
   unreadable: number;
   /** Parts that the build takes values from. */
   stored: StoredIndex | undefined;
+  /** Whether the account is large enough for its index to be stored. */
+  isStored: boolean;
   /** Number of parts that have been stored since the first call. */
   storedParts: number;
 };
@@ -89,7 +91,7 @@ type Account = {
 const newAccount = (): Account => ({
   ...{ usedAtMs: 0, refreshes: 0, quiet: 0, pauses: 0, refusedUntilMs: 0, unreadable: 0 },
   ...{ last: Promise.resolve(), next: undefined, isReading: false, stored: undefined },
-  storedParts: 0,
+  ...{ isStored: false, storedParts: 0 },
 });
 
 /**
@@ -228,10 +230,12 @@ export class Indexer implements Disposable {
     account.quiet = isQuiet ? Math.min(2 * account.quiet + 1, QUIET_MAX) : 0;
     account.pauses = account.quiet;
     const { clock } = this.#ports;
-    const late = await this.use(accountId, ({ index }) => {
+    const late = await this.use(accountId, (listing) => {
+      const { index } = listing;
       // An engine of an earlier release may have come during the build.
       if (index === undefined || !this.#whole.has(index)) throw rebuilding();
       this.#show(account, index.unreadable);
+      account.isStored = isStored(listing);
       return index.unreadSince(clock.wallMs() - UNREAD_MS, READS_MAX);
     });
     await this.#assertFits(accountId, account);
@@ -260,11 +264,13 @@ export class Indexer implements Disposable {
 
   /** Stores the next parts of the indexes in use, so that a take-over need not read all owners. */
   async #storeSome(): Promise<void> {
-    if (this.#isStoring || this.#accounts.size === 0) return;
+    if (this.#isStoring) return;
     this.#isStoring = true;
     try {
       for (let count = 0; count < STORED_PARTS; count += 1) {
-        const [next] = [...this.#accounts].sort(([, a], [, b]) => a.storedParts - b.storedParts);
+        const [next] = [...this.#accounts]
+          .filter(([, account]) => account.isStored)
+          .sort(([, a], [, b]) => a.storedParts - b.storedParts);
         if (next === undefined) return;
         const [accountId, account] = next;
         const part = account.storedParts % INDEX_PARTS;

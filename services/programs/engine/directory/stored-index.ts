@@ -90,7 +90,7 @@ export async function storePart(
 ): Promise<void> {
   const encoded = await use((listing) => {
     const { index } = listing;
-    if (index === undefined || !index.isComplete || !isStored(listing)) return undefined;
+    if (index === undefined || !index.isComplete) return undefined;
     const bytes = encodeIndexPart(index, listing.rowsFrom(partStart(part)));
     return bytes && { bytes, atMs: index.until.atMs };
   });
