@@ -7,7 +7,7 @@ import { type Fault, invalid } from '#errors/fault';
  */
 
 /** Orders of a listing of instances. */
-export type InstancesSort = 'created_at' | 'name' | 'changed_at';
+type InstancesSort = 'created_at' | 'name' | 'changed_at';
 
 /** Filter of a list of instances. An instance must pass every part. */
 export type InstanceFilter = {
