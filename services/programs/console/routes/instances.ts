@@ -26,8 +26,14 @@ import { AccountWebhooks } from '#edge/serve/webhooks';
 import { SecretSeal } from '#stdlib/secret-seal';
 import { SECRET_SEAL_LABEL } from '#webhooks/signature';
 
+/** `Accept` of an `EventSource`. */
+const EVENT_STREAM = 'text/event-stream';
+
 /** Tags of the documented endpoints that members can use too. */
-const TAGS: ReadonlySet<Endpoint['tag']> = new Set(['Instances', 'Engine', 'Test', 'Personas']);
+const TAGS: ReadonlySet<Endpoint['tag']> = new Set([
+  ...(['Instances', 'Engine', 'Events', 'Webhooks'] as const),
+  ...(['Test', 'Personas'] as const),
+]);
 
 /**
  * Maximum duration of an event stream, in milliseconds. A stream outlives its session or permission
@@ -58,7 +64,7 @@ type Setting = {
 };
 
 /**
- * Adds the documented instance endpoints for signed-in members. Requests, answers and code are the
+ * Adds the documented endpoints for instances, events and webhooks, for signed-in members. Requests, answers and code are the
  * same as on an edge, below another prefix, with a session instead of an API key. Scope `read` maps
  * to permission `instances.read`, and scope `full` to `instances.write`. Source: decision 253.
  */
@@ -89,7 +95,7 @@ export function addInstanceRoutes(
     );
     for (const endpoint of ENDPOINTS.filter(isServed)) {
       const permission = permissionFor(endpoint);
-      const isStream = endpoint.handler.kind === 'stream';
+      const { kind } = endpoint.handler;
       scope.route({
         ...endpointRoute(endpoint, serveIt, queue, served),
         // Authenticates before the body is read.
@@ -97,6 +103,8 @@ export function addInstanceRoutes(
           const visit = visitOf(request);
           // Unattended pages reconnect streams and poll after refusals. Such requests do not extend
           // the session.
+          const isFeedStream = kind === 'feed' && request.headers.accept === EVENT_STREAM;
+          const isStream = kind === 'stream' || isFeedStream;
           const isUse = !isStream && request.headers['x-unattended'] === undefined;
           const caller = await active.during(() => live.callerOf(visit, isUse));
           assertMayDo(caller, permission);

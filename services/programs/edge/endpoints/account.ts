@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { KEY_SCOPES } from '#accounts/api-key';
 import { INSTANCES_OF, type Plan } from '#accounts/plan';
-import { type AccountCaller, endpoint } from '#edge/endpoints/endpoint';
+import { type AccountCaller, describedKey, endpoint } from '#edge/endpoints/endpoint';
 import { windowResetS } from '#edge/http';
 import { AuditAnswer, AuditQuery, auditAnswer } from '#edge/schemas/account';
 import { Count, dataOf, Time } from '#edge/schemas/answers';
@@ -67,8 +67,9 @@ export const getAccount = endpoint({
   },
 });
 
-function viewOf({ allowance, description }: AccountCaller, nowMs: number) {
-  const { plan, keyId, keyScope, keyExpiresAtMs } = description;
+function viewOf(caller: AccountCaller, nowMs: number) {
+  const { allowance } = caller;
+  const { plan, keyId, keyScope, keyExpiresAtMs } = describedKey(caller);
   return {
     plan: {
       name: plan,

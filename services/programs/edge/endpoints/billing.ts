@@ -1,5 +1,5 @@
 import { NOTIFICATION_BYTES_MAX } from '#billing/billing-questions';
-import { endpoint } from '#edge/endpoints/endpoint';
+import { type AccountCaller, describedKey, endpoint } from '#edge/endpoints/endpoint';
 import {
   BillingPage,
   CheckoutBody,
@@ -7,6 +7,9 @@ import {
   NotificationBody,
   PortalBody,
 } from '#edge/schemas/account';
+
+/** The caller of a billing operation, which needs a key. */
+const keyCaller = (caller: AccountCaller) => ({ ...caller, description: describedKey(caller) });
 
 /** Endpoint `POST /billing/checkout`. Source: decision 248. */
 export const createCheckout = endpoint({
@@ -38,7 +41,7 @@ export const createCheckout = endpoint({
     kind: 'account',
     answer: async ({ body }, caller, { billing }) => {
       const { plan, success_url: successUrl, cancel_url: cancelUrl } = body;
-      return { data: await billing.checkout(caller, { plan, successUrl, cancelUrl }) };
+      return { data: await billing.checkout(keyCaller(caller), { plan, successUrl, cancelUrl }) };
     },
   },
 });
@@ -69,7 +72,7 @@ export const openPortal = endpoint({
   handler: {
     kind: 'account',
     answer: async ({ body }, caller, { billing }) => {
-      return { data: await billing.portal(caller, body.return_url) };
+      return { data: await billing.portal(keyCaller(caller), body.return_url) };
     },
   },
 });

@@ -80,13 +80,19 @@ export type AccountCaller = {
   readonly accountId: string;
   /** Figures for the limit headers of the answer. */
   readonly allowance: Allowance;
-  /** The caller's plan and key. */
-  readonly description: CallerDescription;
+  /** The caller's plan and key; undefined for a member of the console. */
+  readonly description: CallerDescription | undefined;
   readonly address: string;
   readonly requestId: string | undefined;
   /** Audit lines of the call; undefined if the endpoint is not audited. */
   readonly audited: AuditedCall | undefined;
 };
+
+/** Plan and key of a caller. The console serves no endpoint that needs them. */
+export function describedKey({ description }: Pick<AccountCaller, 'description'>) {
+  assert(description !== undefined, 'the caller is a member, not a key');
+  return description;
+}
 
 /** Dependencies for account endpoint handlers. */
 export type AccountPorts = {

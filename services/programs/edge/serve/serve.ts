@@ -254,7 +254,8 @@ function perform(
   }
   const { caller, address } = call;
   const { requestId } = exchangeOf(request) ?? {};
-  const from = { accountId: caller.accountId, address, requestId, audited };
+  const isMember = caller.member !== undefined;
+  const from = { accountId: caller.accountId, address, requestId, audited, isMember };
   return localAnswer(plan.handler, plan.request, from, admitted, ports.account);
 }
 
@@ -331,7 +332,10 @@ function strictRefusal(request: FastifyRequest, retryAfterS: number): Fault | un
 }
 
 /** A call's account, address and request id. */
-type CallOrigin = Pick<AccountCaller, 'accountId' | 'address' | 'requestId' | 'audited'>;
+type CallOrigin = Pick<AccountCaller, 'accountId' | 'address' | 'requestId' | 'audited'> & {
+  /** Whether the caller is a member of the console, who has no key. */
+  readonly isMember?: boolean;
+};
 
 /** The answer from an endpoint without an engine call. Throws the handler's refusals. */
 export async function localAnswer(
@@ -358,8 +362,11 @@ export async function localAnswer(
  * Throws `limiter_unavailable` if the limiter describes no caller, because the limiter runs an
  * earlier release.
  */
-function accountCaller(from: CallOrigin, { allowance, description }: Admitted): AccountCaller {
-  if (allowance !== undefined && description !== undefined) {
+function accountCaller(
+  { isMember = false, ...from }: CallOrigin,
+  { allowance, description }: Admitted,
+): AccountCaller {
+  if (allowance !== undefined && (isMember || description !== undefined)) {
     return { ...from, allowance, description };
   }
   throw faultFor('limiter_unavailable', 'the limiter runs an earlier release; retry', {
