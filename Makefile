@@ -122,7 +122,7 @@ ctl: $(INSTALLED) ## Administer a running service: make ctl ARGS="accounts list"
 	@$(ON_FILE) $(NODE) services/main.ts ctl $(ARGS)
 
 # Rebuilds the console pages if a source is newer.
-$(PAGES): $(INSTALLED) $(wildcard deploy/console/*.ts services/programs/console/pages/*.* services/programs/console/pages/style/*.css services/programs/console/pages/instance/*.* services/domain/identity/*.ts) docs/runbook.md
+$(PAGES): $(INSTALLED) $(wildcard deploy/console/*.ts services/programs/console/pages/*.* services/programs/console/pages/*/*.* services/domain/identity/*.ts) docs/runbook.md
 	@$(NODE) deploy/console/main.ts
 
 # Installs exactly the lockfile, which has binaries for Linux, macOS and Windows on x64 and arm64.

@@ -1,13 +1,13 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { HistoryRows } from '#pages/instance/use-history';
 import {
   firstRowAt,
-  HistoryRows,
   lastFirstRow,
   rowAfterKey,
   scrollHeightOf,
   scrollTopOf,
-} from '#pages/instance/history-window';
+} from '#pages/parts/scrolled-list';
 import { rowOf } from '#test/console/pages/instance/reports';
 
 /** Ten rows and the header are visible. */

@@ -1,6 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Processed as Report } from '#clients/typescript/src/models';
 import { followedState } from '#engine/instance/answers';
 import { reportJson } from '#engine/json';
 import { advance, MODELS, type Observation } from '#identity/model';
@@ -14,7 +15,6 @@ import {
   type State,
 } from '#identity/state';
 import type { HistoryRow } from '#pages/instance/events';
-import type { Report } from '#pages/instances/answers';
 import type { AddRoute } from '#test/console/pages/fakes/add-route';
 import { type FakeInstance, fakeInstance } from '#test/console/pages/fakes/fake-instances';
 

@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Processed as Report } from '#clients/typescript/src/models';
 import { getQuestions, listPersonas, submitTest } from '#edge/endpoints/test';
 import { reportJson } from '#engine/json';
 import { advance, type Observation } from '#identity/model';
 import { MODE_KEYS } from '#identity/modes';
 import { newReport, readReport } from '#identity/report';
 import { createState } from '#identity/state';
-import type { Report } from '#pages/instances/answers';
 import type { AddRoute } from '#test/console/pages/fakes/add-route';
 
 /** An instance of the fake, with a state computed by the real model. */

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { actionsOf, factsOf, furthestText, type Side } from '#pages/compare/comparison';
+import { actionsOf, factsOf, furthestText, type Side } from '#pages/fleet/comparison';
 import { fakeInstance } from '#test/console/pages/fakes/fake-instances';
 
 const differences = suite('the differences of two instances');

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { listAddress, ORDERS, PAGE_SIZES, queryOf, viewOf } from '#pages/instances/list-view';
+import { listAddress, ORDERS, PAGE_SIZES, queryOf, viewOf } from '#pages/fleet/view';
 
 const view = suite('the address of the instance list');
 

@@ -1,9 +1,9 @@
+import type { DriftEvent, Processed as Report } from '#clients/typescript/src/models';
 import { reportJson } from '#engine/json';
 import type { Observation } from '#identity/model';
 import { newReport, readReport } from '#identity/report';
 import { createState, type State } from '#identity/state';
 import type { HistoryRow, InstanceEvent } from '#pages/instance/events';
-import type { DriftEvent, Report } from '#pages/instances/answers';
 import { advanced } from '#test/support/arbitrary-identity';
 
 /** Instance id in these tests. */

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
+import type { AuditLine } from '#console/answers';
 import { inWords } from '#pages/parts/format';
-import type { AuditLine } from '#pages/shell/answers';
 import { AUDIT_EXPORT, api, type Refused } from '#pages/shell/api';
 import { useAction } from '#pages/shell/loaded';
 import { SelectField, submitted, TextField, type Values } from '#view/parts/field';

@@ -1,5 +1,5 @@
+import type { Billing } from '#console/answers';
 import { inWords, numberText } from '#pages/parts/format';
-import type { Billing } from '#pages/shell/answers';
 import { api } from '#pages/shell/api';
 import { useAction, useLoaded } from '#pages/shell/loaded';
 import { RefusalNotice, WhenLoaded } from '#view/parts/notice';

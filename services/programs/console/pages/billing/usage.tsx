@@ -1,11 +1,11 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
+import type { InstanceUsage, Usage, UsageMonth } from '#console/answers';
+import { instanceAddress } from '#pages/fleet/view';
 import { counted, monthText, numberText, percentText } from '#pages/parts/format';
-import type { InstanceUsage, Usage, UsageMonth } from '#pages/shell/answers';
 import { api, instanceUsageExport, usageExport } from '#pages/shell/api';
 import { type Loading, useLoaded } from '#pages/shell/loaded';
 import { may } from '#pages/shell/session';
-import { instanceAddress } from '#view/instances/table';
 import { DayChart } from '#view/parts/day-chart';
 import { Empty, WhenLoaded } from '#view/parts/notice';
 import { Ring } from '#view/parts/ring';

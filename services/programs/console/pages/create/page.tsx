@@ -1,9 +1,10 @@
 import type { ComponentChildren } from 'preact';
-import type { InitialConfig, InstanceWanted } from '#pages/instances/answers';
-import { instanceApi } from '#pages/instances/api';
+import type { CreateInstance, InitialConfig } from '#clients/typescript/src/models';
+import { createApi } from '#pages/create/api';
+import { instanceAddress } from '#pages/fleet/view';
+import { instanceApi } from '#pages/instance/api';
 import { useIdempotencyKeys } from '#pages/shell/idempotency-key';
 import { useAction, useLoaded } from '#pages/shell/loaded';
-import { instanceAddress } from '#view/instances/table';
 import { ChoiceCard, submitted, TextField, type Values } from '#view/parts/field';
 import { RefusalNotice, sentence, WhenLoaded } from '#view/parts/notice';
 import { ModeBars } from '#view/parts/radar';
@@ -75,7 +76,7 @@ export function InstanceForm({
   const { keyFor } = useIdempotencyKeys();
   const { run, isBusy, refusal } = useAction(async (values: Values) => {
     const wanted = wantedOf(values, configOf(values));
-    const { id } = await instanceApi.create(wanted, keyFor(wanted));
+    const { id } = await createApi.create(wanted, keyFor(wanted));
     onMade?.();
     navigate(instanceAddress(id));
   });
@@ -99,7 +100,7 @@ export function InstanceForm({
   );
 }
 
-function wantedOf(values: Values, config: InitialConfig | undefined): InstanceWanted {
+function wantedOf(values: Values, config: InitialConfig | undefined): CreateInstance {
   const { name = '', description = '' } = values;
   return {
     name: name.trim(),

@@ -1,21 +1,27 @@
 import { useRef, useState } from 'preact/hooks';
-import type { Persona, Questionnaire, TestResult } from '#pages/instances/answers';
-import { instanceApi } from '#pages/instances/api';
-import type { Me } from '#pages/shell/answers';
+import type {
+  Persona,
+  QuestionId,
+  Questionnaire,
+  TestResult,
+} from '#clients/typescript/src/models';
+import type { Me } from '#console/answers';
+import { createApi } from '#pages/create/api';
+import { instanceApi } from '#pages/instance/api';
 import type { Refused } from '#pages/shell/api';
 import { useAction, useLoaded } from '#pages/shell/loaded';
+import { TestResultPart } from '#view/create/test-result';
 import { FormDialog } from '#view/parts/dialog';
 import { submitted } from '#view/parts/field';
 import { RefusalNotice, WhenLoaded } from '#view/parts/notice';
 import { Page } from '#view/shell/router';
-import { TestResultPart } from '#view/test/result';
 
 /** The result of a test, and all personas. */
 type Scored = { readonly result: TestResult; readonly personas: readonly Persona[] };
 
 /** Personality test: questions, then the result, then a new instance. */
 export function TestPage({ me }: { readonly me: Me }) {
-  const questionnaire = useLoaded(instanceApi.questions);
+  const questionnaire = useLoaded(createApi.questions);
   const [scored, setScored] = useState<Scored | undefined>();
   return (
     <Page
@@ -51,8 +57,12 @@ function Test({
   const [isLeaving, setLeaving] = useState(false);
   const { version } = questionnaire;
   const submit = useAction(async () => {
-    const given = Object.entries(answers).map(([question_id, value]) => ({ question_id, value }));
-    const asked = [instanceApi.submitTest(version, given), instanceApi.personas()] as const;
+    const given = Object.entries(answers).map(([id, value]) => ({
+      // The form shows the questions of the service.
+      question_id: id as QuestionId,
+      value,
+    }));
+    const asked = [createApi.submitTest(version, given), instanceApi.personas()] as const;
     const [result, personas] = await Promise.all(asked);
     onScored({ result, personas });
   });

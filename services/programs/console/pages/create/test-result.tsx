@@ -1,6 +1,7 @@
-import { MODES, type Persona, type TestResult, valuesOf } from '#pages/instances/answers';
+import type { Persona, TestResult } from '#clients/typescript/src/models';
+import { MODES, valuesOf } from '#pages/instance/modes';
 import { inWords, levelText } from '#pages/parts/format';
-import { InstanceForm } from '#view/instances/create';
+import { InstanceForm } from '#view/create/page';
 import { Radar } from '#view/parts/radar';
 
 const AXES = MODES.map(([, name]) => name);

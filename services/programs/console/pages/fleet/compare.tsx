@@ -1,8 +1,9 @@
-import { actionsOf, factsOf, furthestText, type Side } from '#pages/compare/comparison';
-import { type Contract, MODES, valuesOf } from '#pages/instances/answers';
-import { instanceApi } from '#pages/instances/api';
+import type { Contract } from '#clients/typescript/src/models';
+import { actionsOf, factsOf, furthestText, type Side } from '#pages/fleet/comparison';
+import { instanceAddress, lastFleetAddress } from '#pages/fleet/view';
+import { instanceApi } from '#pages/instance/api';
+import { MODES, valuesOf } from '#pages/instance/modes';
 import { useLoaded } from '#pages/shell/loaded';
-import { instanceAddress } from '#view/instances/table';
 import { Empty, WhenLoaded } from '#view/parts/notice';
 import { Radar } from '#view/parts/radar';
 import { Link, Page } from '#view/shell/router';
@@ -16,7 +17,7 @@ export function ComparePage({ query }: { readonly query: string }) {
       title="Compare two instances"
       lead="State after the last cycle of each instance. Differences are second minus first."
       actions={
-        <Link to="/instances" class="button">
+        <Link to={lastFleetAddress()} class="button">
           Choose others
         </Link>
       }

@@ -1,4 +1,5 @@
-import { type Contract, type Instance, MODES, type Report } from '#pages/instances/answers';
+import type { Contract, Instance, Processed as Report } from '#clients/typescript/src/models';
+import { MODES } from '#pages/instance/modes';
 import { counted, inWords, levelText, localTime, numberText } from '#pages/parts/format';
 
 /** An instance with the data to compare. */
@@ -33,12 +34,12 @@ type ActionDifference = {
   readonly forbidden: readonly string[];
 };
 
-const DRIFT_TEXTS = {
+const DRIFT_TEXTS: Readonly<Record<string, string>> = {
   D0: 'D0: within its band',
   D1: 'D1: situational',
   D2: 'D2: sustained',
   D3: 'D3: breach, rolled back',
-} as const;
+};
 
 /** Properties of two instances: state and decision style, with their differences. */
 export function factsOf(first: Side, second: Side): Fact[] {
@@ -48,15 +49,19 @@ export function factsOf(first: Side, second: Side): Fact[] {
     factOf(what, numberText(of(first)), numberText(of(second)), signed(of(second) - of(first)));
   const level = (what: string, of: (side: Side) => number): Fact =>
     factOf(what, levelText(of(first)), levelText(of(second)), points(of(second) - of(first)));
-  const style = (what: string, key: keyof Contract['decision_style']): Fact =>
-    text(what, ({ contract }) => inWords(contract.decision_style[key]));
+  const style = (
+    what: string,
+    key: 'tempo' | 'risk' | 'expressiveness' | 'commitment_threshold',
+  ): Fact => text(what, ({ contract }) => inWords(contract.decision_style[key]));
   return [
     text('Created', ({ instance }) => localTime(instance.created_at)),
     number('Cycle', ({ snapshot }) => snapshot.cycle),
     level('Energy', ({ snapshot }) => snapshot.energy_level),
     level('Stability', ({ snapshot }) => snapshot.stability_index),
     text('Stress', ({ snapshot }) => snapshot.stress_state),
-    text('Drift', ({ drift }) => (drift === undefined ? 'Not observed yet' : DRIFT_TEXTS[drift])),
+    text('Drift', ({ drift }) =>
+      drift === undefined ? 'Not observed yet' : (DRIFT_TEXTS[drift] ?? drift),
+    ),
     text('Leading modes', ({ contract }) => listText(contract.dominant_modes)),
     text('Suppressed modes', ({ contract }) => listText(contract.suppressed_modes)),
     style('Tempo', 'tempo'),

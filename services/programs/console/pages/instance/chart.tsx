@@ -3,6 +3,7 @@ import { type ChartPoint, LINES, xRangeOf } from '#pages/instance/lines';
 import type { InstanceView } from '#pages/instance/live';
 import { makePlot, type Plot } from '#pages/instance/plot';
 import { counted, levelText, localTime, numberText } from '#pages/parts/format';
+import { onColours } from '#pages/shell/theme';
 import { DeviationPart, type DriftMark, DriftMarks } from '#view/instance/deviation';
 import { PointsTable } from '#view/instance/history';
 
@@ -95,11 +96,9 @@ function usePlot(points: readonly ChartPoint[]) {
       setWidth(element.clientWidth);
     });
     sizes.observe(element);
-    const scheme = matchMedia('(prefers-color-scheme: dark)');
-    const recolour = () => made.recolour();
-    scheme.addEventListener('change', recolour);
+    const stop = onColours(() => made.recolour());
     return () => {
-      scheme.removeEventListener('change', recolour);
+      stop();
       sizes.disconnect();
       made[Symbol.dispose]();
       plot.current = undefined;

@@ -1,4 +1,4 @@
-import type { Observation } from '#pages/instance/calls';
+import type { Observation } from '#pages/instance/api';
 
 /** Sample code that sends an observation. */
 export type CodeSample = {

@@ -1,6 +1,7 @@
+import type { Contract, Processed as Report } from '#clients/typescript/src/models';
 import { ACTIONS, affinityOf, isAlwaysOpen, isTooDemanding, isTooRisky } from '#identity/contract';
 import { bandOf, energyBandAfter, STRESS_STATES } from '#identity/state';
-import { type Contract, MODES, type Report, valuesOf } from '#pages/instances/answers';
+import { MODES, valuesOf } from '#pages/instance/modes';
 import { levelText } from '#pages/parts/format';
 
 /** An action, and the model rule that allows or forbids the action (model 4). */

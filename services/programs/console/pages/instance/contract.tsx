@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks';
+import type { Processed as Report } from '#clients/typescript/src/models';
 import { manner, type Reasoned, reasonsOf } from '#pages/instance/contract-reasons';
-import type { Report } from '#pages/instances/answers';
 
 type ContractProps = {
   readonly report: Report | undefined;

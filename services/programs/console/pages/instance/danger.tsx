@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
-import { instanceCalls } from '#pages/instance/calls';
-import type { Instance } from '#pages/instances/answers';
+import type { Instance } from '#clients/typescript/src/models';
+import { instanceApi } from '#pages/instance/api';
 import { useAction } from '#pages/shell/loaded';
 import { FormDialog, TypedName } from '#view/parts/dialog';
 import { SelectField } from '#view/parts/field';
@@ -41,7 +41,7 @@ type DialogProps = { readonly instance: Instance; readonly onClose: () => void }
 function ResetDialog({ instance, onClose }: DialogProps) {
   const [typed, setTyped] = useState('');
   const { run, isBusy, refusal } = useAction(async (mode: string) => {
-    await instanceCalls.reset(instance.id, mode);
+    await instanceApi.reset(instance.id, mode);
     onClose();
   });
   return (
@@ -60,8 +60,8 @@ function ResetDialog({ instance, onClose }: DialogProps) {
 function DeleteDialog({ instance, onClose }: DialogProps) {
   const [typed, setTyped] = useState('');
   const { run, isBusy, refusal } = useAction(async () => {
-    await instanceCalls.remove(instance.id);
-    navigate('/instances');
+    await instanceApi.remove(instance.id);
+    navigate('/fleet');
   });
   return (
     <FormDialog

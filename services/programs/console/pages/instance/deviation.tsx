@@ -1,6 +1,7 @@
 import { useRef, useState } from 'preact/hooks';
+import type { Deviation } from '#clients/typescript/src/models';
+import { MODES } from '#pages/instance/modes';
 import { PLOT_LEFT_PX, PLOT_RIGHT_PX } from '#pages/instance/plot';
-import { type Deviation, MODES } from '#pages/instances/answers';
 import { levelText, localTime, numberText } from '#pages/parts/format';
 
 /** Deviation at full bar length, in standard deviations. Larger deviations are rare. */

@@ -1,4 +1,8 @@
-import type { DriftEvent, Report, Strengths } from '#pages/instances/answers';
+import type {
+  DriftEvent,
+  ModeStrengths,
+  Processed as Report,
+} from '#clients/typescript/src/models';
 
 /**
  * Row of `GET /api/instances/:id/history`. `generation` is present only if all generations are
@@ -22,8 +26,8 @@ export type EventName = (typeof EVENT_NAMES)[number];
 
 /** State in a stream. Older engines omit the two reference profiles. */
 export type FollowedState = Report & {
-  readonly set_point?: Strengths;
-  readonly last_stable?: Strengths;
+  readonly set_point?: ModeStrengths;
+  readonly last_stable?: ModeStrengths;
 };
 
 /** Event of a stream. `ordinal` counts observations since the instance was created. */

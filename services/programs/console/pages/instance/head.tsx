@@ -1,16 +1,11 @@
+import type { Instance, ModeStrengths, Persona } from '#clients/typescript/src/models';
 import type { InstanceView } from '#pages/instance/live';
 import type { LiveModel } from '#pages/instance/live-model';
-import {
-  type Instance,
-  MODES,
-  modelVersionOf,
-  type Persona,
-  type Strengths,
-  valuesOf,
-} from '#pages/instances/answers';
+import { MODES, modelVersionOf, valuesOf } from '#pages/instance/modes';
 import { levelText, numberText } from '#pages/parts/format';
 import { driftClass } from '#view/instance/deviation';
 import { Radar } from '#view/parts/radar';
+import { StreamSign } from '#view/parts/stream-sign';
 import { CopyButton } from '#view/parts/text';
 
 type LiveHeadProps = {
@@ -72,12 +67,12 @@ export function LiveHead({ instance, live, view, generation }: LiveHeadProps) {
   );
 }
 
-const DRIFT_WORDS = {
+const DRIFT_WORDS: Readonly<Record<string, string>> = {
   D0: 'within band',
   D1: 'situational',
   D2: 'sustained',
   D3: 'breach',
-} as const;
+};
 
 function modesOf({ dominant_modes: modes }: { readonly dominant_modes: readonly string[] }) {
   return modes.length === 0 ? 'none leads' : modes.map((mode) => mode.replace('_', ' ')).join(', ');
@@ -92,20 +87,16 @@ function Figure({ name, value }: { readonly name: string; readonly value: string
   );
 }
 
-const STATUS_TEXTS = {
-  connecting: ['is-quiet', 'connecting'],
-  live: ['is-good', 'live'],
-  reconnecting: ['is-warning', 'reconnecting'],
-  ended: ['is-off', 'ended'],
-} as const;
-
 /** Stream status, and a button that pauses updates. */
 function Connection({ live }: { readonly live: LiveModel }) {
   const isPaused = live.isPaused.value;
-  const [style, text] = isPaused ? ['is-quiet', 'paused'] : STATUS_TEXTS[live.status.value];
   return (
     <p class="connection">
-      <span class={`badge ${style}`}>{text}</span>
+      {isPaused ? (
+        <span class="badge is-quiet">paused</span>
+      ) : (
+        <StreamSign status={live.status.value} />
+      )}
       <button type="button" class="is-small" onClick={() => live.pause(!isPaused)}>
         {isPaused ? 'Continue' : 'Pause'}
       </button>
@@ -128,7 +119,7 @@ export function StateRadar({
   readonly personas: readonly Persona[];
 }) {
   const nearest = personas.find(({ id }) => id === now?.drift.deviation.nearest_persona);
-  const shape = (name: string, kind: Kind, of: Strengths | undefined) =>
+  const shape = (name: string, kind: Kind, of: ModeStrengths | undefined) =>
     of === undefined ? [] : [{ name, kind, values: valuesOf(of) }];
   const series = [
     ...shape('Now', 'now', now?.snapshot.mode_strengths),

@@ -1,11 +1,5 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { HistoryRow } from '#pages/instance/events';
-import {
-  firstRowAt,
-  rowAfterKey,
-  scrollHeightOf,
-  scrollTopOf,
-} from '#pages/instance/history-window';
 import { type ChartPoint, LINES } from '#pages/instance/lines';
 import type { InstanceView } from '#pages/instance/live';
 import { type History, useHistory } from '#pages/instance/use-history';
@@ -13,6 +7,7 @@ import { counted, levelText, numberText } from '#pages/parts/format';
 import { Dialog } from '#view/parts/dialog';
 import { Empty, RefusalNotice, Skeleton } from '#view/parts/notice';
 import { TimeText } from '#view/parts/text';
+import { VirtualTable } from '#view/parts/virtual-table';
 
 /** History of the present generation, newest first. The number of rows is not limited. */
 export function HistoryPart({ id, view }: { readonly id: string; readonly view: InstanceView }) {
@@ -80,54 +75,32 @@ type HistoryTableProps = {
   readonly onContext: (row: HistoryRow) => void;
 };
 
-/**
- * Virtualized table: only visible rows are in the document. The scroll height covers all rows, up
- * to the browsers' limit. Arrow and page keys always move by whole rows, also beyond that limit.
- */
 function HistoryTable({ history, onContext }: HistoryTableProps) {
-  const { list, first, newer } = history;
-  const { box, body, onScroll, moveTo } = useScrolling(history);
+  const { list, first, newer, scrollTo, setSizes } = history;
   const count = Math.min(list.shown, list.rows - first);
-  const onKeyDown = (event: KeyboardEvent) => {
-    // The focused element inside a row handles its own keys.
-    const next = event.target === box.current ? rowAfterKey(event.key, first, list) : undefined;
-    if (next === undefined) return;
-    event.preventDefault();
-    moveTo(next);
-  };
   return (
     <>
-      {/* Focusable, so that the keyboard can scroll the rows. */}
-      <section
-        ref={box}
-        class="history"
-        aria-label="Rows of the history"
-        {...{ tabIndex: 0, onScroll, onKeyDown }}
+      <VirtualTable
+        {...{ list, first, onFirst: scrollTo, onSizes: setSizes, head: <Head /> }}
+        label="Rows of the history"
+        caption="Observations, newest first"
+        style="history-rows"
       >
-        <div class="history-height" style={{ height: `${scrollHeightOf(list)}px` }}>
-          <table class="history-rows" aria-rowcount={list.rows + 1}>
-            <caption class="unseen">Observations, newest first</caption>
-            <Head />
-            <tbody ref={body}>
-              {Array.from({ length: count }, (_, offset) => {
-                const { cycle, row } = history.rowAt(first + offset);
-                const at = first + offset + 2;
-                return row === undefined ? (
-                  <Awaited key={cycle} cycle={cycle} at={at} />
-                ) : (
-                  <Row key={cycle} row={row} at={at} onContext={onContext} />
-                );
-              })}
-            </tbody>
-          </table>
-        </div>
-      </section>
+        {(index, at) => {
+          const { cycle, row } = history.rowAt(index);
+          return row === undefined ? (
+            <Awaited key={cycle} cycle={cycle} at={at} />
+          ) : (
+            <Row key={cycle} row={row} at={at} onContext={onContext} />
+          );
+        }}
+      </VirtualTable>
       <p class="button-row">
         <span class="quiet">
           Rows {numberText(first + 1)} to {numberText(first + count)} of {numberText(list.rows)}
         </span>
         {newer === 0 ? null : (
-          <button type="button" class="is-small" onClick={() => moveTo(0)}>
+          <button type="button" class="is-small" onClick={() => scrollTo(0)}>
             Show {numberText(newer)} newer
           </button>
         )}
@@ -136,54 +109,20 @@ function HistoryTable({ history, onContext }: HistoryTableProps) {
   );
 }
 
-/** Keeps the list position and the scroll position in sync. */
-function useScrolling({ list, first, scrollTo, setSizes }: History) {
-  const box = useRef<HTMLElement>(null);
-  const body = useRef<HTMLTableSectionElement>(null);
-  /** Last scroll position that this code set. The scroll event for this position is ignored. */
-  const own = useRef(-1);
-  useEffect(() => {
-    // Row heights change with the font and the width.
-    const sizes = new ResizeObserver(() => {
-      const rowPx = body.current?.rows[0]?.getBoundingClientRect().height ?? 0;
-      const viewPx = box.current?.clientHeight ?? 0;
-      if (rowPx > 0 && viewPx > 0) setSizes({ rowPx, viewPx });
-    });
-    if (body.current !== null) sizes.observe(body.current);
-    return () => sizes.disconnect();
-  }, []);
-  const moveTo = (next: number) => {
-    scrollTo(next);
-    if (box.current === null) return;
-    box.current.scrollTop = scrollTopOf(list, next);
-    own.current = box.current.scrollTop;
-  };
-  const onScroll = () => {
-    const { scrollTop } = box.current ?? { scrollTop: 0 };
-    if (Math.abs(scrollTop - own.current) < 1) return;
-    own.current = -1;
-    const next = firstRowAt(list, scrollTop);
-    if (next !== first) scrollTo(next);
-  };
-  return { box, body, onScroll, moveTo };
-}
-
 function Head() {
   return (
-    <thead>
-      <tr aria-rowindex={1}>
-        <th scope="col">Cycle</th>
-        <th scope="col">Time</th>
-        <th scope="col">Mode</th>
-        <th scope="col" class="is-number">
-          Signal
-        </th>
-        <th scope="col" class="is-number">
-          Confidence
-        </th>
-        <th scope="col">Context</th>
-      </tr>
-    </thead>
+    <>
+      <th scope="col">Cycle</th>
+      <th scope="col">Time</th>
+      <th scope="col">Mode</th>
+      <th scope="col" class="is-number">
+        Signal
+      </th>
+      <th scope="col" class="is-number">
+        Confidence
+      </th>
+      <th scope="col">Context</th>
+    </>
   );
 }
 

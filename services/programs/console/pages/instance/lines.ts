@@ -1,4 +1,5 @@
-import { MODES, type Report } from '#pages/instances/answers';
+import type { Processed as Report } from '#clients/typescript/src/models';
+import { MODES } from '#pages/instance/modes';
 
 /** A line of a chart: its style, and a function that reads its value from a report. */
 type Line = {

@@ -1,7 +1,10 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
+import { instanceApi } from '#pages/instance/api';
+import { EVENT_NAMES, eventOf, type InstanceEvent } from '#pages/instance/events';
 import { type InstanceView, LiveInstance } from '#pages/instance/live';
-import { InstanceStream, type StreamStatus } from '#pages/instance/stream';
+import { idIn } from '#pages/shell/api';
+import { LiveStream, type StreamStatus } from '#pages/shell/live-stream';
 
 /** Model of a followed instance, for rendering. */
 export type LiveModel = {
@@ -58,11 +61,21 @@ function makeModel(): LiveModel & { readonly follow: (id: string) => () => void 
       drawSoon();
     },
     follow(id) {
-      const stream = new InstanceStream(id, {
-        onEvent: (event) => {
-          live.apply(event);
-          drawSoon();
+      const take = (event: InstanceEvent) => {
+        live.apply(event);
+        drawSoon();
+      };
+      const address = `/api/instances/${idIn(id)}/events`;
+      const stream = new LiveStream({
+        names: EVENT_NAMES,
+        addressAfter: (lastId) => (lastId === '' ? address : `${address}?after=${lastId}`),
+        look: () => instanceApi.look(id),
+        onOpened: () => take({ kind: 'opened' }),
+        onEvent: (name, lastId, data) => {
+          take(eventOf(name, lastId, data));
+          if (name === 'deleted') stream.end();
         },
+        onMissing: () => take({ kind: 'deleted' }),
         onStatus: (now) => {
           status.value = now;
         },

@@ -1,5 +1,5 @@
+import type { DriftEvent, Processed as Report } from '#clients/typescript/src/models';
 import type { FollowedState, HistoryRow, InstanceEvent } from '#pages/instance/events';
-import type { DriftEvent, Report } from '#pages/instances/answers';
 
 /**
  * Maximum number of observations, and of states, that a page keeps. This limits the charts, but not

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
-import { instanceCalls, type Observation, type Processed } from '#pages/instance/calls';
+import { instanceApi, type Observation, type Processed } from '#pages/instance/api';
 import { type CodeSample, codeSamples } from '#pages/instance/code-samples';
-import { MODES } from '#pages/instances/answers';
+import { MODES } from '#pages/instance/modes';
 import { levelText, waitText } from '#pages/parts/format';
 import { Refused } from '#pages/shell/api';
 import { useIdempotencyKeys } from '#pages/shell/idempotency-key';
@@ -56,7 +56,7 @@ export function ObservationPanel({
   const { run, isBusy, refusal } = useAction(async (values: ObservationTexts) => {
     setAnswer(undefined);
     const observation = observationOf(values);
-    const processed = await instanceCalls.process(id, observation, keyFor(observation));
+    const processed = await instanceApi.process(id, observation, keyFor(observation));
     done();
     setAnswer(processed);
   });

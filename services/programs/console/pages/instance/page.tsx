@@ -1,8 +1,9 @@
 import { useComputed } from '@preact/signals';
-import { instanceCalls } from '#pages/instance/calls';
+import type { Instance, Persona } from '#clients/typescript/src/models';
+import { lastFleetAddress } from '#pages/fleet/view';
+import { instanceApi } from '#pages/instance/api';
 import { type LiveModel, useLiveInstance } from '#pages/instance/live-model';
-import { type Instance, modelVersionOf, type Persona } from '#pages/instances/answers';
-import { instanceApi } from '#pages/instances/api';
+import { modelVersionOf } from '#pages/instance/modes';
 import { useLoaded } from '#pages/shell/loaded';
 import { may } from '#pages/shell/session';
 import { LiveLines } from '#view/instance/chart';
@@ -28,7 +29,10 @@ export function InstancePage({ id }: { readonly id: string }) {
   const begun = useLoaded(() => begin(id), id);
   const name = begun.loaded.kind === 'ready' ? begun.loaded.value.instance.name : undefined;
   return (
-    <Page title={name ?? 'Instance'} actions={<Link to="/instances">All instances</Link>}>
+    <Page
+      title={name ?? 'Instance'}
+      actions={<Link to={lastFleetAddress()}>Back to the fleet</Link>}
+    >
       <WhenLoaded loading={begun} what="instance">
         {(value) => <Followed begun={value} />}
       </WhenLoaded>
@@ -41,7 +45,7 @@ async function begin(id: string): Promise<Begun> {
   const [instance, personas, history] = await Promise.all([
     instanceApi.instance(id),
     instanceApi.personas(),
-    instanceCalls.history(id, newest),
+    instanceApi.history(id, newest),
   ]);
   // If the cycles differ, a reset followed the newest observation. The history does not show the
   // new generation before its first observation.
@@ -58,7 +62,7 @@ function Followed({ begun: { instance, personas, generation } }: { readonly begu
     return (
       <Empty title="This instance was deleted">
         <p>
-          All its data was deleted. <Link to="/instances">Go to the instances</Link>
+          All its data was deleted. <Link to={lastFleetAddress()}>Back to the fleet</Link>
         </p>
       </Empty>
     );

@@ -9,6 +9,7 @@ export const PLOT_LEFT_PX = 52;
 /** Width of the space to the right of the plot, in pixels. */
 export const PLOT_RIGHT_PX = 14;
 
+/** Usual height of a chart, in pixels. */
 const HEIGHT_PX = 280;
 
 /** A chart in the document. Disposing the object removes the chart. */
@@ -25,12 +26,16 @@ export type Plot = Disposable & {
  * `LINES` select the colors in the stylesheet. Calls `onPoint` with the index of the point below
  * the pointer, or with undefined.
  */
-export function makePlot(into: HTMLElement, onPoint: (index: number | undefined) => void): Plot {
+export function makePlot(
+  into: HTMLElement,
+  onPoint: (index: number | undefined) => void,
+  heightPx = HEIGHT_PX,
+): Plot {
   let points: readonly ChartPoint[] = [];
   const colours = coloursIn(into);
   const plot = new uPlot(
     {
-      ...{ width: Math.max(into.clientWidth, 200), height: HEIGHT_PX },
+      ...{ width: Math.max(into.clientWidth, 200), height: heightPx },
       padding: [12, PLOT_RIGHT_PX, 0, 0],
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
@@ -63,7 +68,7 @@ export function makePlot(into: HTMLElement, onPoint: (index: number | undefined)
       plot.setData(columnsOf(next));
     },
     setShown: (line, show) => plot.setSeries(line + 1, { show }),
-    resize: (width) => plot.setSize({ width, height: HEIGHT_PX }),
+    resize: (width) => plot.setSize({ width, height: heightPx }),
     recolour() {
       colours.forget();
       plot.redraw(false);

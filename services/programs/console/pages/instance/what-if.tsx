@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
-import { instanceCalls } from '#pages/instance/calls';
-import type { Report } from '#pages/instances/answers';
+import type { Processed as Report } from '#clients/typescript/src/models';
+import { instanceApi } from '#pages/instance/api';
 import { counted } from '#pages/parts/format';
 import { useAction } from '#pages/shell/loaded';
 import { LineChart } from '#view/instance/chart';
@@ -35,7 +35,7 @@ export function WhatIfPanel({
   const [states, setStates] = useState<States | undefined>();
   const { run, isBusy, refusal } = useAction(async () => {
     const before = now();
-    const after = await instanceCalls.simulate(
+    const after = await instanceApi.simulate(
       id,
       rows.map(({ texts }) => observationOf(texts)),
     );

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
+import type { KeyView, KeyWanted, NewKey } from '#console/answers';
 import { inWords } from '#pages/parts/format';
-import type { KeyView, KeyWanted, NewKey } from '#pages/shell/answers';
 import { api } from '#pages/shell/api';
 import { useAction } from '#pages/shell/loaded';
 import { may } from '#pages/shell/session';

@@ -1,16 +1,10 @@
 import { useState } from 'preact/hooks';
+import type { KeyView, NewKey } from '#console/answers';
 import { browserName, inWords } from '#pages/parts/format';
-import type { KeyView, NewKey } from '#pages/shell/answers';
 import { api } from '#pages/shell/api';
 import { useLoaded } from '#pages/shell/loaded';
 import { may } from '#pages/shell/session';
-import {
-  CreateKeyDialog,
-  type KeyAction,
-  KeyDialog,
-  mayGive,
-  scopeText,
-} from '#view/account/key-dialogs';
+import { CreateKeyDialog, type KeyAction, KeyDialog, mayGive, scopeText } from '#view/keys/dialogs';
 import { ShownOnce } from '#view/parts/dialog';
 import { Empty, WhenLoaded } from '#view/parts/notice';
 import { TimeText } from '#view/parts/text';

@@ -1,5 +1,5 @@
+import type { UsageMonth } from '#console/answers';
 import { counted, numberText } from '#pages/parts/format';
-import type { UsageMonth } from '#pages/shell/answers';
 
 /** Height of the picture, in units of the picture. A day is one unit wide. */
 const HEIGHT = 100;

@@ -51,6 +51,13 @@ export function percentText(share: number): string {
   return `${Math.floor(Math.min(1, Math.max(0, share)) * 100)} %`;
 }
 
+/** Formats a part of a whole in percent: `0 %` only for nothing, `<1 %` for less than a percent. */
+export function shareText(share: number): string {
+  if (share > 0 && share < 0.01) return '<1 %';
+  if (share > 0.99 && share < 1) return '>99 %';
+  return `${Math.round(share * 100)} %`;
+}
+
 /** Formats a model value (1 is 100 %) in percent to a tenth: `85 %`, `84.9 %`, `-3.2 %`. */
 export function levelText(value: number): string {
   return `${TENTHS.format(value * 100)} %`;

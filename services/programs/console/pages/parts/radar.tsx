@@ -1,4 +1,5 @@
-import { MODES, type Strengths } from '#pages/instances/answers';
+import type { ModeStrengths } from '#clients/typescript/src/models';
+import { MODES } from '#pages/instance/modes';
 import { levelText } from '#pages/parts/format';
 import {
   pointsText,
@@ -179,7 +180,7 @@ function Twin({
 }
 
 /** Bars of the seven mode strengths, with names and values. */
-export function ModeBars({ strengths }: { readonly strengths: Strengths }) {
+export function ModeBars({ strengths }: { readonly strengths: ModeStrengths }) {
   return (
     <ul class="mode-bars">
       {MODES.map(([key, name]) => (

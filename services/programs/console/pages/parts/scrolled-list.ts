@@ -1,13 +1,8 @@
-import type { HistoryRow } from '#pages/instance/events';
-
 /**
  * Maximum height of a scrolled list, in pixels. Browsers draw nothing beyond about 17 million
  * pixels. In a longer list, scrolling by one pixel moves several rows.
  */
 const SCROLL_PX_MAX = 10_000_000;
-
-/** Maximum number of cached rows. Holds a few pages before and after the visible rows. */
-const KEPT_ROWS_MAX = 4_000;
 
 /** Geometry of a scrolled list with equally high rows. */
 export type ScrolledList = {
@@ -57,30 +52,4 @@ export function rowAfterKey(key: string, first: number, list: ScrolledList): num
   };
   const next = steps[key];
   return next === undefined ? undefined : Math.min(Math.max(0, next), lastFirstRow(list));
-}
-
-/** Cache of history rows by cycle. The oldest inserted rows are evicted first. */
-export class HistoryRows {
-  readonly #rows = new Map<number, HistoryRow>();
-
-  get(cycle: number): HistoryRow | undefined {
-    return this.#rows.get(cycle);
-  }
-
-  add(rows: readonly HistoryRow[]): void {
-    for (const row of rows) {
-      this.#rows.delete(row.cycle);
-      this.#rows.set(row.cycle, row);
-    }
-    for (const cycle of this.#rows.keys()) {
-      if (this.#rows.size <= KEPT_ROWS_MAX) break;
-      this.#rows.delete(cycle);
-    }
-  }
-
-  /** Newest cycle between `newest` and `oldest` that is not cached. */
-  missing(newest: number, oldest: number): number | undefined {
-    for (let cycle = newest; cycle >= oldest; cycle -= 1) if (!this.#rows.has(cycle)) return cycle;
-    return undefined;
-  }
 }

@@ -6,7 +6,7 @@ import {
   type People,
   ROLES,
   type Role,
-} from '#pages/shell/answers';
+} from '#console/answers';
 import { api } from '#pages/shell/api';
 import { useAction, useLoaded } from '#pages/shell/loaded';
 import { refreshMe, session } from '#pages/shell/session';

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
+import type { SessionView } from '#console/answers';
 import { browserName } from '#pages/parts/format';
-import type { SessionView } from '#pages/shell/answers';
 import { api } from '#pages/shell/api';
 import { useAction, useLoaded } from '#pages/shell/loaded';
 import { submitted, TextField, type Values } from '#view/parts/field';

@@ -17,7 +17,7 @@ import type {
   SignInState,
   Usage,
   UsageMonth,
-} from '#pages/shell/answers';
+} from '#console/answers';
 
 /** Request timeout, in milliseconds. Hashing a password takes the server up to a second. */
 const ANSWER_MS_MAX = 15_000;

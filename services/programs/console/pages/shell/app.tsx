@@ -1,21 +1,24 @@
-import type { Me } from '#pages/shell/answers';
+import { useEffect } from 'preact/hooks';
+import type { Me } from '#console/answers';
+import { fleetApi } from '#pages/fleet/api';
+import { useLoaded } from '#pages/shell/loaded';
 import { may, refreshMe, session } from '#pages/shell/session';
-import { AuditPage } from '#view/account/audit';
-import { BillingPage } from '#view/account/billing';
-import { KeysPage } from '#view/account/keys';
-import { MembersPage } from '#view/account/members';
-import { OverviewPage } from '#view/account/overview';
-import { UsagePage } from '#view/account/usage';
-import { ComparePage } from '#view/compare/page';
+import { AuditPage } from '#view/audit/page';
+import { BillingPage } from '#view/billing/plan';
+import { UsagePage } from '#view/billing/usage';
+import { CreateInstancePage } from '#view/create/page';
+import { TestPage } from '#view/create/personality-test';
+import { ComparePage } from '#view/fleet/compare';
+import { FleetPage } from '#view/fleet/page';
 import { InstancePage } from '#view/instance/page';
-import { CreateInstancePage } from '#view/instances/create';
-import { InstancesPage } from '#view/instances/list';
-import { sentence } from '#view/parts/notice';
+import { KeysPage } from '#view/keys/page';
+import { Skeleton, sentence } from '#view/parts/notice';
+import { MembersPage } from '#view/people/members';
+import { SecurityPage } from '#view/people/security';
 import { Layout } from '#view/shell/layout';
-import { entryLink, here, Link, Page } from '#view/shell/router';
+import { entryLink, here, Link, navigate, Page } from '#view/shell/router';
 import { EntryPage, SecondFactorPage, SignInFrame, SignInPage } from '#view/sign-in/entering';
-import { SecurityPage } from '#view/sign-in/security';
-import { TestPage } from '#view/test/test';
+import { OverviewPage } from '#view/start/page';
 
 /**
  * Root component. The session selects the sign-in pages or the console, and the address selects the
@@ -58,9 +61,11 @@ export function App() {
 }
 
 function Routed({ me, path }: { readonly me: Me; readonly path: string }) {
-  if (path === '/instances' || path.startsWith('/instances/')) return <InstanceRoutes me={me} />;
+  if (/^\/(?:fleet|instances)(?:\/|$)/.test(path)) return <InstanceRoutes me={me} />;
   switch (path) {
     case '/':
+      return may('instances.read') ? <HomePage /> : <OverviewPage />;
+    case '/overview':
       return <OverviewPage />;
     case '/keys':
       return may('keys.read') ? <KeysPage /> : <NotAllowed />;
@@ -79,15 +84,35 @@ function Routed({ me, path }: { readonly me: Me; readonly path: string }) {
   }
 }
 
-/** Pages at and below `/instances`. */
+/** Start page: the fleet if the account has instances, and the overview otherwise. */
+function HomePage() {
+  const { loaded } = useLoaded(() => fleetApi.list(new URLSearchParams({ limit: '1' })));
+  const hasInstances = loaded.kind === 'ready' && loaded.value.pagination.total > 0;
+  useEffect(() => {
+    if (loaded.kind !== 'loading') navigate(hasInstances ? '/fleet' : '/overview', 'replace');
+  }, [loaded.kind]);
+  return <Skeleton what="account" />;
+}
+
+/** An earlier address of a page: shows the present address. */
+function Moved({ to }: { readonly to: string }) {
+  useEffect(() => navigate(to, 'replace'), [to]);
+  return null;
+}
+
+/** Pages at and below `/fleet` and `/instances`. */
 function InstanceRoutes({ me }: { readonly me: Me }) {
   const { path, query } = here.value;
   if (!may('instances.read')) return <NotAllowed />;
   switch (path) {
-    case '/instances':
-      return <InstancesPage query={query} />;
-    case '/instances/compare':
+    case '/fleet':
+      return <FleetPage query={query} />;
+    case '/fleet/compare':
       return <ComparePage query={query} />;
+    case '/instances':
+      return <Moved to={`/fleet${query}`} />;
+    case '/instances/compare':
+      return <Moved to={`/fleet/compare${query}`} />;
     case '/instances/new':
       return may('instances.write') ? <CreateInstancePage /> : <NotAllowed />;
     case '/instances/test':

@@ -1,10 +1,12 @@
 import type { ComponentChildren } from 'preact';
-import type { Me } from '#pages/shell/answers';
+import type { Me } from '#console/answers';
 import { api } from '#pages/shell/api';
 import { useAction, useLoaded } from '#pages/shell/loaded';
 import { may, refreshMe, signOut } from '#pages/shell/session';
+import { THEMES, theme, themeNamed } from '#pages/shell/theme';
 import { RefusalNotice } from '#view/parts/notice';
 import { here, Link, navigate } from '#view/shell/router';
+import { Toasts } from '#view/shell/toasts';
 import { BrandSign } from '#view/sign-in/entering';
 
 /** Frame of the console: navigation, account switch and sign-out. */
@@ -43,30 +45,55 @@ export function Layout({
             {me.user.name}
             <span class="quiet"> · {me.role}</span>
           </p>
-          <button type="button" class="is-small" onClick={() => out.run()} disabled={out.isBusy}>
-            Sign out
-          </button>
+          <div class="own-actions">
+            <ThemeChoice />
+            <button type="button" class="is-small" onClick={() => out.run()} disabled={out.isBusy}>
+              Sign out
+            </button>
+          </div>
         </div>
       </header>
       <main id="main" tabIndex={-1}>
         <RefusalNotice refusal={out.refusal} />
         {children}
       </main>
+      <Toasts />
     </div>
+  );
+}
+
+/** Selects the colours. */
+function ThemeChoice() {
+  return (
+    <select
+      class="is-small"
+      aria-label="Theme"
+      value={theme.value}
+      onChange={({ currentTarget }) => {
+        theme.value = themeNamed(currentTarget.value);
+      }}
+    >
+      {THEMES.map(([each, text]) => (
+        <option key={each} value={each}>
+          {text}
+        </option>
+      ))}
+    </select>
   );
 }
 
 /** Whether the current page is at or below a navigation entry. */
 function isWithin(path: string): boolean {
   const now = here.value.path;
-  return now === path || (path !== '/' && now.startsWith(`${path}/`));
+  if (path === '/fleet' && now.startsWith('/instances/')) return true;
+  return now === path || now.startsWith(`${path}/`);
 }
 
 function entries(): (readonly [path: string, text: string])[] {
   return [
-    ['/', 'Overview'],
+    ...(may('instances.read') ? [['/fleet', 'Fleet'] as const] : []),
+    ['/overview', 'Overview'],
     ...(may('keys.read') ? [['/keys', 'API keys'] as const] : []),
-    ...(may('instances.read') ? [['/instances', 'Instances'] as const] : []),
     ...(may('usage.read') ? [['/usage', 'Usage'] as const] : []),
     ...(may('billing') ? [['/billing', 'Billing'] as const] : []),
     ...(may('members') ? [['/members', 'Members'] as const] : []),

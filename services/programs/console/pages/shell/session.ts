@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import type { Me, Permission, SignInState } from '#pages/shell/answers';
+import type { Me, Permission, SignInState } from '#console/answers';
 import { api, onSessionOver, Refused } from '#pages/shell/api';
 
 /** Browser session state. */
@@ -16,8 +16,12 @@ type Session =
  */
 export const session = signal<Session>({ kind: 'unknown' });
 
-/** Loads the session, and watches for its end. */
+/** Tells the other tabs of this browser that the session has changed. */
+const otherTabs = new BroadcastChannel('session');
+
+/** Loads the session, and watches for its end, in this tab and in other tabs. */
 export async function startSession(): Promise<void> {
+  otherTabs.onmessage = () => void refreshMe();
   onSessionOver(() => {
     const hasEnded = session.value.kind === 'signed_in';
     if (hasEnded || session.value.kind === 'unknown') {
@@ -44,14 +48,19 @@ export async function refreshMe(): Promise<void> {
 
 /** Continues after a correct password or code. */
 export async function goOn({ state }: SignInState): Promise<void> {
-  if (state === 'second_factor') session.value = { kind: 'second_factor' };
-  else await refreshMe();
+  if (state === 'second_factor') {
+    session.value = { kind: 'second_factor' };
+    return;
+  }
+  await refreshMe();
+  otherTabs.postMessage('signed in');
 }
 
 /** Signs out here and on the server. */
 export async function signOut(): Promise<void> {
   await api.signOut();
   session.value = { kind: 'signed_out', hasEnded: false };
+  otherTabs.postMessage('signed out');
 }
 
 /** Returns to the first sign-in step. */

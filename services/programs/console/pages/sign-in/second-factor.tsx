@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { encode } from 'uqr';
-import type { Enrolment, Me } from '#pages/shell/answers';
+import type { Enrolment, Me } from '#console/answers';
 import { api } from '#pages/shell/api';
 import { useAction } from '#pages/shell/loaded';
 import { refreshMe, session } from '#pages/shell/session';

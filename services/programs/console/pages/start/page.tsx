@@ -1,9 +1,9 @@
+import type { Usage } from '#console/answers';
 import { inWords, numberText } from '#pages/parts/format';
-import type { Usage } from '#pages/shell/answers';
 import { api } from '#pages/shell/api';
 import { useLoaded } from '#pages/shell/loaded';
 import { may } from '#pages/shell/session';
-import { UsageCards } from '#view/account/usage';
+import { UsageCards } from '#view/billing/usage';
 import { WhenLoaded } from '#view/parts/notice';
 import { Link, Page } from '#view/shell/router';
 
