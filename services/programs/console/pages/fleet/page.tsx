@@ -1,36 +1,41 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { InstanceList, ListedInstance } from '#pages/instances/answers';
-import { instanceApi } from '#pages/instances/api';
-import {
-  type ListView,
-  listAddress,
-  ORDERS,
-  PAGE_SIZES,
-  queryOf,
-  SEARCH_MAX,
-  viewOf,
-} from '#pages/instances/list-view';
-import { useLoaded } from '#pages/shell/loaded';
+import type { AccountEvent, ListedInstance } from '#clients/typescript/src/models';
+import { LiveFleet } from '#pages/fleet/live-fleet';
+import { type FleetList, useFleetRows } from '#pages/fleet/use-rows';
+import { type FleetView, fleetAddress, isFiltered, rememberView, viewOf } from '#pages/fleet/view';
+import { counted, numberText } from '#pages/parts/format';
 import { may } from '#pages/shell/session';
-import { InstanceTable } from '#view/instances/table';
-import { SelectField } from '#view/parts/field';
-import { Empty, WhenLoaded } from '#view/parts/notice';
-import { Pager, SelectedBar } from '#view/parts/pager';
-import { here, Link, navigate, Page } from '#view/shell/router';
+import { BulkBar } from '#view/fleet/bulk';
+import { ChangesPart } from '#view/fleet/changes';
+import { CountsPart, TagsPart } from '#view/fleet/counts';
+import { FleetFilters } from '#view/fleet/filters';
+import { COURSE_ROWS, FleetTable, type Selected } from '#view/fleet/table';
+import { Empty, RefusalNotice, Skeleton } from '#view/parts/notice';
+import { Link, Page } from '#view/shell/router';
 
-/**
- * List of the account's instances, with search, order and pages. Two instances can be selected for
- * a comparison.
- */
-export function InstancesPage({ query }: { readonly query: string }) {
+/** All instances of the account: counts, newest changes, and a table with filters. */
+export function FleetPage({ query }: { readonly query: string }) {
   const view = viewOf(query);
-  const [selected, setSelected] = useState<readonly ListedInstance[]>([]);
-  const page = useLoaded(async () => ({ view, ...(await instanceApi.list(queryOf(view))) }), query);
-  useTopOf(view.offset);
+  const [open, setOpen] = useState<string | undefined>();
+  const [selected, setSelected] = useState<Selected>(new Map());
+  const fleet = useFleetRows(view, open === undefined ? 0 : COURSE_ROWS);
+  const live = useLiveFleet((events) => {
+    fleet.apply(events);
+    setNewer((count) => count + events.filter(({ type }) => type !== 'mode_changed').length);
+  });
+  const [newer, setNewer] = useState(0);
+  const refresh = (): void => {
+    setNewer(0);
+    fleet.reload();
+  };
+  useEffect(() => {
+    setNewer(0);
+    rememberView(view);
+  }, [query]);
   return (
     <Page
-      title="Instances"
-      lead="Each instance is a personality that its observations change."
+      title="Fleet"
+      lead="All instances of the account. Observations change their states."
       actions={
         may('instances.write') ? (
           <Link to="/instances/new" class="button is-main">
@@ -39,75 +44,142 @@ export function InstancesPage({ query }: { readonly query: string }) {
         ) : undefined
       }
     >
-      <InstanceFilters view={view} />
-      <WhenLoaded loading={page} what="instances">
-        {(shown) =>
-          shown.data.length === 0 ? (
-            <NoRows of={shown} />
-          ) : (
-            // The previous page stays visible until the next is loaded.
-            <div class="list" aria-busy={listAddress(shown.view) !== listAddress(view)}>
-              <InstanceTable rows={shown.data} selected={selected} onSelect={setSelected} />
-              <Paging of={shown} />
-            </div>
-          )
-        }
-      </WhenLoaded>
-      <SelectedBar selected={selected} onClear={() => setSelected([])} />
+      <Overview {...{ live, view, fleet }} />
+      <section class="fleet-list" aria-labelledby="list">
+        <div class="card-head">
+          <h2 id="list">Instances</h2>
+          <p class="quiet" role="status">
+            {totalText(fleet, view)}
+          </p>
+          {newer === 0 ? null : (
+            <button type="button" class="is-small" onClick={refresh}>
+              Load again, {counted(newer, 'change')}
+            </button>
+          )}
+        </div>
+        <FleetFilters view={view} />
+        <List {...{ fleet, view, selected, open }} onSelect={setSelected} onOpen={setOpen} />
+      </section>
+      <BulkBar
+        {...{ selected, isWriter: may('instances.write') }}
+        onClear={() => setSelected(new Map())}
+        onDone={() => {
+          setSelected(new Map());
+          refresh();
+          void live.count();
+        }}
+      />
     </Page>
   );
 }
 
-type Shown = InstanceList & { readonly view: ListView };
-
-/** Scrolls to the top when the page of the list changes. */
-function useTopOf(offset: number): void {
-  const before = useRef(offset);
-  useEffect(() => {
-    if (before.current !== offset) scrollTo({ top: 0 });
-    before.current = offset;
-  }, [offset]);
+/** Follows the fleet while the page is open. */
+function useLiveFleet(onEvents: (events: readonly AccountEvent[]) => void): LiveFleet {
+  const newest = useRef(onEvents);
+  newest.current = onEvents;
+  const [live] = useState(() => new LiveFleet((events) => newest.current(events)));
+  useEffect(() => () => live[Symbol.dispose](), []);
+  return live;
 }
 
-function Paging({ of: { view, data, pagination } }: { readonly of: Shown }) {
-  const choose = ({ target }: Event): void => {
-    const limit = PAGE_SIZES.find((each) => String(each) === (target as HTMLSelectElement).value);
-    if (limit !== undefined) navigate(listAddress({ ...view, limit, offset: 0 }));
-  };
-  const choices = PAGE_SIZES.map((each) => [String(each), String(each)] as const);
+/** Counts and newest changes. */
+function Overview({
+  live,
+  view,
+  fleet,
+}: {
+  readonly live: LiveFleet;
+  readonly view: FleetView;
+  readonly fleet: FleetList;
+}) {
+  const state = live.state.value;
+  switch (state.kind) {
+    case 'loading':
+      return <Skeleton what="counts" />;
+    case 'rebuilding':
+      return (
+        <p class="notice" role="status">
+          The service builds the index of the account. Counts and filters follow in a few seconds.
+        </p>
+      );
+    case 'failed':
+      return (
+        <>
+          <RefusalNotice refusal={state.refusal} />
+          <p>
+            <button type="button" onClick={() => void live.count()}>
+              Try again
+            </button>
+          </p>
+        </>
+      );
+    case 'ready': {
+      const { counts, events } = state.live;
+      const nameOf = (id: string) => fleet.loaded().find((row) => row.id === id)?.name;
+      return (
+        <>
+          <CountsPart {...{ counts, view }} />
+          <TagsPart {...{ counts, view }} />
+          <ChangesPart {...{ events, nameOf, status: live.status.value }} />
+        </>
+      );
+    }
+  }
+}
+
+function totalText({ total }: FleetList, view: FleetView): string {
+  if (total === undefined) return '';
+  return isFiltered(view) ? `${numberText(total)} selected` : counted(total, 'instance');
+}
+
+function List({
+  fleet,
+  view,
+  selected,
+  open,
+  onSelect,
+  onOpen,
+}: {
+  readonly fleet: FleetList;
+  readonly view: FleetView;
+  readonly selected: Selected;
+  readonly open: string | undefined;
+  readonly onSelect: (selected: ReadonlyMap<string, ListedInstance>) => void;
+  readonly onOpen: (id: string | undefined) => void;
+}) {
+  const { total, refusal, isRebuilding, reload } = fleet;
+  if (isRebuilding) {
+    return <p class="quiet">The service builds its index. The rows follow in a few seconds.</p>;
+  }
+  if (refusal !== undefined && total === undefined) {
+    return (
+      <>
+        <RefusalNotice refusal={refusal} />
+        <p>
+          <button type="button" onClick={reload}>
+            Try again
+          </button>
+        </p>
+      </>
+    );
+  }
+  if (total === undefined) return <Skeleton what="instances" />;
+  if (total === 0) return <NoRows view={view} />;
   return (
-    <div class="list-end">
-      <div onChange={choose}>
-        <SelectField
-          {...{ name: 'limit', label: 'Rows a page', choices, value: String(view.limit) }}
-        />
-      </div>
-      <Pager
-        {...{ offset: view.offset, limit: view.limit, shown: data.length }}
-        {...{ total: pagination.total, what: 'instances' }}
-        addressOf={(offset) => listAddress({ ...view, offset })}
-      />
-    </div>
+    <>
+      <FleetTable {...{ fleet, selected, open, onSelect, onOpen }} />
+      <RefusalNotice refusal={refusal} />
+    </>
   );
 }
 
-function NoRows({ of: { view, pagination } }: { readonly of: Shown }) {
-  if (pagination.total > 0) {
+function NoRows({ view }: { readonly view: FleetView }) {
+  if (isFiltered(view)) {
     return (
-      <Empty title="This page of the list is empty">
-        <p>
-          The list is shorter now.{' '}
-          <Link to={listAddress({ ...view, offset: 0 })}>Go to its first page</Link>
-        </p>
-      </Empty>
-    );
-  }
-  if (view.search !== '') {
-    return (
-      <Empty title={`No instance matches “${view.search}”`}>
+      <Empty title="No instance matches">
         <p>
           A search finds a part of the name, or a whole id.{' '}
-          <Link to={listAddress({ ...view, search: '', offset: 0 })}>Show all instances</Link>
+          <Link to={fleetAddress({ ...viewOf(''), order: view.order })}>Show all instances</Link>
         </p>
       </Empty>
     );
@@ -116,70 +188,12 @@ function NoRows({ of: { view, pagination } }: { readonly of: Shown }) {
     <Empty title="There are no instances yet">
       {may('instances.write') ? (
         <p>
-          <Link to="/instances/new">Create one</Link> here, from a persona or the personality test,
-          or by the API.
+          <Link to="/instances/new">Create an instance</Link> from a persona or the personality
+          test, or send requests to the API.
         </p>
       ) : (
         <p>Owners and developers of the account can create instances.</p>
       )}
     </Empty>
-  );
-}
-
-/**
- * Pause after the last key press before a search starts, in milliseconds. Longer than a typical
- * pause between key presses.
- */
-const PAUSE_MS = 250;
-
-/** Returns the address of the current view with a change. The new view starts at the first page. */
-const changed = (change: Partial<ListView>): string =>
-  listAddress({ ...viewOf(here.value.query), ...change, offset: 0 });
-
-/** List search and order. Changes update the address. */
-function InstanceFilters({ view: { search, order } }: { readonly view: ListView }) {
-  const input = useRef<HTMLInputElement>(null);
-  const pause = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  const find = (): void => {
-    clearTimeout(pause.current);
-    pause.current = undefined;
-    // Replaces the history entry, so that the back button skips half-typed text.
-    navigate(changed({ search: input.current?.value.trim() ?? '' }), 'replace');
-  };
-  const typed = (): void => {
-    clearTimeout(pause.current);
-    pause.current = setTimeout(find, PAUSE_MS);
-  };
-  useEffect(() => () => clearTimeout(pause.current), []);
-  useEffect(() => {
-    const shown = input.current;
-    const isTyping = pause.current !== undefined;
-    if (shown !== null && !isTyping && shown.value.trim() !== search) shown.value = search;
-  }, [search]);
-  const submit = (event: SubmitEvent): void => {
-    event.preventDefault();
-    find();
-  };
-  const choose = ({ target }: Event): void => {
-    if (!(target instanceof HTMLSelectElement)) return;
-    const next = ORDERS.find(([each]) => each === target.value);
-    if (next !== undefined) navigate(changed({ order: next[0] }));
-  };
-  return (
-    <search>
-      <form class="list-filters" onSubmit={submit} onChange={choose}>
-        <div class="field">
-          <label for="search">Search</label>
-          <input
-            {...{ id: 'search', type: 'search', maxLength: SEARCH_MAX, autocomplete: 'off' }}
-            ref={input}
-            defaultValue={search}
-            placeholder="A part of the name, or a whole id"
-            onInput={typed}
-          />
-        </div>
-        <SelectField {...{ name: 'order', label: 'Order', choices: ORDERS, value: order }} />
-      </form>
-    </search>
   );
 }

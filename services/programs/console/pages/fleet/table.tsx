@@ -1,105 +1,215 @@
-import type { ListedInstance } from '#pages/instances/answers';
-import { levelText, numberText } from '#pages/parts/format';
-import { CopyButton, TimeText } from '#view/parts/text';
+import type { ListedInstance } from '#clients/typescript/src/models';
+import type { FleetList } from '#pages/fleet/use-rows';
+import { instanceAddress } from '#pages/fleet/view';
+import { numberText } from '#pages/parts/format';
+import { valueText } from '#view/fleet/counts';
+import { SmallCourse } from '#view/fleet/small-course';
+import { TimeText } from '#view/parts/text';
+import { VirtualTable } from '#view/parts/virtual-table';
 import { Link } from '#view/shell/router';
 
-/** Address of an instance's page. */
-export const instanceAddress = (id: string): string => `/instances/${id}`;
+/** Number of rows that the course of an opened row covers. */
+export const COURSE_ROWS = 4;
 
-/** Number of instances in a comparison. */
-const COMPARED = 2;
+/** Selected instances by id. */
+export type Selected = ReadonlyMap<string, ListedInstance>;
 
-/** Table with one page of the list. Two rows can be selected across pages. */
-export function InstanceTable({
-  rows,
-  selected,
-  onSelect,
-}: {
-  readonly rows: readonly ListedInstance[];
-  readonly selected: readonly ListedInstance[];
-  readonly onSelect: (selected: readonly ListedInstance[]) => void;
-}) {
-  const others = ({ id }: ListedInstance) => selected.filter((each) => each.id !== id);
+type FleetTableProps = {
+  readonly fleet: FleetList;
+  readonly selected: Selected;
+  readonly onSelect: (selected: Selected) => void;
+  /** Id of the opened row. */
+  readonly open: string | undefined;
+  readonly onOpen: (id: string | undefined) => void;
+};
+
+/** Virtualized table of the instances that the view selects. */
+export function FleetTable({ fleet, selected, onSelect, open, onOpen }: FleetTableProps) {
+  const { list, first, scrollTo, setSizes } = fleet;
+  const visible = Array.from({ length: Math.min(list.shown, list.rows - first) }, (_, offset) =>
+    fleet.rowAt(first + offset),
+  ).filter((row) => row !== undefined);
+  const isAllSelected = visible.length > 0 && visible.every(({ id }) => selected.has(id));
+  const selectAll = (): void => {
+    const next = new Map(selected);
+    for (const row of visible) {
+      if (isAllSelected) next.delete(row.id);
+      else next.set(row.id, row);
+    }
+    onSelect(next);
+  };
+  const toggle = (row: ListedInstance): void => {
+    const next = new Map(selected);
+    if (!next.delete(row.id)) next.set(row.id, row);
+    onSelect(next);
+  };
   return (
-    <table class="rows instances">
-      <caption class="unseen">Instances of this account</caption>
-      <thead>
-        <tr>
-          <th scope="col">
-            <span class="unseen">Compare</span>
-          </th>
-          <th scope="col">Name and id</th>
-          <th scope="col" class="is-number">
-            Cycle
-          </th>
-          <th scope="col" class="is-number">
-            Energy
-          </th>
-          <th scope="col">Description</th>
-          <th scope="col">Created</th>
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map((row) => (
-          <Row
-            key={row.id}
-            of={row}
-            isSelected={selected.some(({ id }) => id === row.id)}
-            isFull={others(row).length >= COMPARED}
-            onSelect={(isSelected) => onSelect(isSelected ? [...others(row), row] : others(row))}
-          />
-        ))}
-      </tbody>
-    </table>
+    <VirtualTable
+      {...{ list, first, onFirst: scrollTo, onSizes: setSizes }}
+      label="Rows of the instances"
+      caption="Instances of this account"
+      style="fleet-rows"
+      head={<Head isAllSelected={isAllSelected} onSelectAll={selectAll} />}
+    >
+      {(index, at) => {
+        const row = fleet.rowAt(index);
+        if (row === undefined) return <Awaited key={`row ${index}`} at={at} />;
+        const isOpen = row.id === open;
+        return (
+          <>
+            <Row
+              key={row.id}
+              {...{ row, at, isOpen }}
+              isSelected={selected.has(row.id)}
+              onSelect={() => toggle(row)}
+              onOpen={() => onOpen(isOpen ? undefined : row.id)}
+            />
+            {isOpen ? <CourseRow key={`course of ${row.id}`} row={row} /> : null}
+          </>
+        );
+      }}
+    </VirtualTable>
   );
 }
 
-function Row({
-  of,
-  isSelected,
-  isFull,
-  onSelect,
+const COLUMNS = 8;
+
+function Head({
+  isAllSelected,
+  onSelectAll,
 }: {
-  readonly of: ListedInstance;
-  readonly isSelected: boolean;
-  /** Whether the maximum number of instances is selected without this row. */
-  readonly isFull: boolean;
-  readonly onSelect: (isSelected: boolean) => void;
+  readonly isAllSelected: boolean;
+  readonly onSelectAll: () => void;
 }) {
   return (
-    <tr>
-      <td data-label="Compare" class="is-choice">
+    <>
+      <th scope="col" class="is-choice">
         <input
           type="checkbox"
-          aria-label={`Select ${of.name} to compare`}
+          aria-label="Select the visible instances"
+          checked={isAllSelected}
+          onChange={onSelectAll}
+        />
+      </th>
+      <th scope="col">Name</th>
+      <th scope="col">Tags</th>
+      <th scope="col">Stress</th>
+      <th scope="col">Drift</th>
+      <th scope="col">Leading mode</th>
+      <th scope="col" class="is-number">
+        Cycle
+      </th>
+      <th scope="col">Newest change</th>
+    </>
+  );
+}
+
+function Awaited({ at }: { readonly at: number }) {
+  return (
+    <tr aria-rowindex={at} aria-busy="true">
+      <td colSpan={COLUMNS} class="quiet">
+        …
+      </td>
+    </tr>
+  );
+}
+
+/** Classes of drift badges. */
+const DRIFT_STYLES: Readonly<Record<string, string>> = {
+  D0: 'is-good',
+  D1: 'is-quiet',
+  D2: 'is-warning',
+  D3: 'is-bad',
+};
+
+/** Classes of stress badges. */
+const STRESS_STYLES: Readonly<Record<string, string>> = {
+  LOW: 'is-good',
+  MED: 'is-quiet',
+  HIGH: 'is-warning',
+  OVER: 'is-bad',
+};
+
+function Row({
+  row,
+  at,
+  isOpen,
+  isSelected,
+  onSelect,
+  onOpen,
+}: {
+  readonly row: ListedInstance;
+  readonly at: number;
+  readonly isOpen: boolean;
+  readonly isSelected: boolean;
+  readonly onSelect: () => void;
+  readonly onOpen: () => void;
+}) {
+  const { id, name, tags = {}, stress_state, drift_level, dominant_mode, changed_at } = row;
+  return (
+    <tr aria-rowindex={at} class={isSelected ? 'is-selected' : ''}>
+      <td class="is-choice">
+        <input
+          type="checkbox"
+          aria-label={`Select ${name}`}
           checked={isSelected}
-          disabled={isFull}
-          onChange={(event) => onSelect(event.currentTarget.checked)}
+          onChange={onSelect}
         />
       </td>
       <th scope="row">
-        <Link to={instanceAddress(of.id)} class="row-name">
-          {of.name}
+        <button
+          type="button"
+          class="is-tiny fleet-open"
+          aria-expanded={isOpen}
+          aria-label={`Course of ${name}`}
+          onClick={onOpen}
+        >
+          {isOpen ? '▾' : '▸'}
+        </button>{' '}
+        <Link to={instanceAddress(id)} class="row-name">
+          {name}
         </Link>
-        <span class="row-id">
-          <code>{of.id}</code> <CopyButton value={of.id} what={`the id of ${of.name}`} />
-        </span>
       </th>
-      <td data-label="Cycle" class="is-number">
-        {numberText(of.cycle_count)}
+      <td class="is-tags" title={tagsText(tags)}>
+        {tagsText(tags)}
       </td>
-      <td data-label="Energy" class="is-number">
-        {levelText(of.energy_level)}
+      <td>
+        <State value={stress_state} style={STRESS_STYLES[stress_state ?? '']} />
       </td>
-      <td data-label="Description">
-        {of.description === '' ? (
-          <span class="quiet">None</span>
-        ) : (
-          <span class="clamped">{of.description}</span>
-        )}
+      <td>
+        <State value={drift_level} style={DRIFT_STYLES[drift_level ?? '']} />
       </td>
-      <td data-label="Created">
-        <TimeText at={of.created_at} />
+      <td>{dominant_mode === undefined ? '–' : valueText(dominant_mode)}</td>
+      <td class="is-number">{numberText(row.cycle_count)}</td>
+      <td class="is-time">
+        {changed_at === undefined ? <span class="quiet">–</span> : <TimeText at={changed_at} />}
+      </td>
+    </tr>
+  );
+}
+
+function tagsText(tags: Readonly<Record<string, string>>): string {
+  return Object.entries(tags)
+    .map(([key, value]) => (value === '' ? key : `${key}: ${value}`))
+    .join(', ');
+}
+
+function State({
+  value,
+  style = 'is-quiet',
+}: {
+  readonly value: string | undefined;
+  readonly style: string | undefined;
+}) {
+  if (value === undefined) return <span class="quiet">–</span>;
+  return <span class={`badge ${style}`}>{value}</span>;
+}
+
+function CourseRow({ row }: { readonly row: ListedInstance }) {
+  return (
+    <tr class="course-row">
+      <td colSpan={COLUMNS}>
+        <SmallCourse id={row.id} name={row.name} />
       </td>
     </tr>
   );

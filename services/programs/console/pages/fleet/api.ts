@@ -1,0 +1,21 @@
+import type { AsOf, FleetCounts, ListedInstance, Pagination } from '#clients/typescript/src/models';
+import { get, send } from '#pages/shell/api';
+
+/** Page of instances: answer of `GET /api/instances`. */
+export type InstanceList = {
+  readonly data: readonly ListedInstance[];
+  readonly pagination: Pagination;
+  /** Only with a filter or the order by newest event. */
+  readonly as_of?: AsOf;
+};
+
+/** Calls about all instances. Requests and answers are the same as under `/v1`. */
+export const fleetApi = {
+  list: (query: URLSearchParams) => send<InstanceList>('GET', `/instances?${query}`),
+  counts: () => get<FleetCounts>('/fleet'),
+  /**
+   * Checks whether the fleet can be read, and throws `Refused` otherwise. This call does not extend
+   * the session, because no person started the call.
+   */
+  look: () => send('GET', '/instances?limit=1', undefined, { 'x-unattended': 'true' }),
+};

@@ -1,0 +1,252 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { ListedInstance } from '#clients/typescript/src/models';
+import { applyInBulk, BULK_MAX, type BulkAction, type BulkProgress } from '#pages/fleet/bulk';
+import { instanceAddress } from '#pages/fleet/view';
+import { counted, numberText, waitText } from '#pages/parts/format';
+import type { Selected } from '#view/fleet/table';
+import { Dialog, FormDialog, TypedName } from '#view/parts/dialog';
+import { SelectField, TextField } from '#view/parts/field';
+import { sentence } from '#view/parts/notice';
+import { Link } from '#view/shell/router';
+import { showMessage } from '#view/shell/toasts';
+
+type Asking = 'tag' | 'untag' | 'reset' | 'delete';
+
+/** Action with its instances. */
+type Running = { readonly action: BulkAction; readonly of: readonly ListedInstance[] };
+
+type BulkProps = {
+  readonly selected: Selected;
+  readonly isWriter: boolean;
+  readonly onClear: () => void;
+  /** Called when an action ends. */
+  readonly onDone: () => void;
+};
+
+/** Bar with the selected instances, and the actions on all of them. Empty without a selection. */
+export function BulkBar({ selected, isWriter, onClear, onDone }: BulkProps) {
+  const [asking, setAsking] = useState<Asking | undefined>();
+  const [running, setRunning] = useState<Running | undefined>();
+  const of = [...selected.values()];
+  const [first, second] = of;
+  const start = (action: BulkAction): void => {
+    setAsking(undefined);
+    setRunning({ action, of });
+  };
+  return (
+    <div class={first === undefined ? '' : 'selected-bar'} role="status">
+      {first === undefined ? null : (
+        <>
+          <p>
+            <strong>{of.length === 1 ? first.name : counted(of.length, 'instance')}</strong>{' '}
+            selected
+          </p>
+          {second !== undefined && of.length === 2 ? (
+            <Link to={compareAddress(first.id, second.id)} class="button">
+              Compare
+            </Link>
+          ) : null}
+          {isWriter ? <Actions isTooMany={of.length > BULK_MAX} onAsk={setAsking} /> : null}
+          <button type="button" onClick={onClear}>
+            Clear
+          </button>
+        </>
+      )}
+      {asking === undefined ? null : (
+        <AskDialog {...{ asking, of }} onClose={() => setAsking(undefined)} onStart={start} />
+      )}
+      {running === undefined ? null : (
+        <ProgressDialog
+          {...running}
+          onClose={() => {
+            setRunning(undefined);
+            onDone();
+          }}
+          onUndo={(restored) => setRunning({ action: { kind: 'restore' }, of: restored })}
+        />
+      )}
+    </div>
+  );
+}
+
+/** Comparison address. */
+const compareAddress = (first: string, second: string): string =>
+  `/fleet/compare?${new URLSearchParams({ a: first, b: second })}`;
+
+function Actions({
+  isTooMany,
+  onAsk,
+}: {
+  readonly isTooMany: boolean;
+  readonly onAsk: (asking: Asking) => void;
+}) {
+  if (isTooMany) return <p class="quiet">Select at most {numberText(BULK_MAX)} for an action.</p>;
+  return (
+    <>
+      <button type="button" onClick={() => onAsk('tag')}>
+        Tag …
+      </button>
+      <button type="button" onClick={() => onAsk('untag')}>
+        Remove a tag …
+      </button>
+      <button type="button" onClick={() => onAsk('reset')}>
+        Reset …
+      </button>
+      <button type="button" class="is-danger-quiet" onClick={() => onAsk('delete')}>
+        Delete …
+      </button>
+    </>
+  );
+}
+
+const RESETS = [
+  ['default', 'To the last stable state'],
+  ['initial', 'To the initial state'],
+] as const;
+
+/** Asks for the details of an action. A reset and a deletion need a typed confirmation. */
+function AskDialog({
+  asking,
+  of,
+  onClose,
+  onStart,
+}: {
+  readonly asking: Asking;
+  readonly of: readonly ListedInstance[];
+  readonly onClose: () => void;
+  readonly onStart: (action: BulkAction) => void;
+}) {
+  const [typed, setTyped] = useState('');
+  const many = counted(of.length, 'instance');
+  const common = { onClose, isBusy: false, refusal: undefined };
+  const confirmation = `${asking} ${of.length}`;
+  switch (asking) {
+    case 'tag':
+      return (
+        <FormDialog
+          {...{ ...common, title: `Tag ${many}`, submit: 'Tag' }}
+          onSubmit={({ key = '', value = '' }) => onStart({ kind: 'tag', key, value })}
+        >
+          <TextField {...{ name: 'key', label: 'Key', maxLength: 64 }} hasFocus />
+          <TextField {...{ name: 'value', label: 'Value', maxLength: 256 }} isOptional />
+        </FormDialog>
+      );
+    case 'untag':
+      return (
+        <FormDialog
+          {...{ ...common, title: `Remove a tag of ${many}`, submit: 'Remove the tag' }}
+          onSubmit={({ key = '' }) => onStart({ kind: 'untag', key })}
+        >
+          <SelectField {...{ name: 'key', label: 'Key', choices: keysOf(of) }} />
+        </FormDialog>
+      );
+    case 'reset':
+      return (
+        <FormDialog
+          {...{ ...common, title: `Reset ${many}`, submit: 'Reset' }}
+          isDangerous
+          isDisabled={typed !== confirmation}
+          onSubmit={({ mode = 'default' }) => onStart({ kind: 'reset', mode })}
+        >
+          <p>A reset starts a new generation at cycle 0. A reset cannot be undone.</p>
+          <SelectField {...{ name: 'mode', label: 'Reset', choices: RESETS, value: 'default' }} />
+          <TypedName label="Type this text to confirm" name={confirmation} onTyped={setTyped} />
+        </FormDialog>
+      );
+    case 'delete':
+      return (
+        <FormDialog
+          {...{ ...common, title: `Delete ${many}`, submit: 'Delete permanently' }}
+          isDangerous
+          isDisabled={typed !== confirmation}
+          onSubmit={() => onStart({ kind: 'delete' })}
+        >
+          <p>Deletes states, histories and drift events. A deletion cannot be undone.</p>
+          <TypedName label="Type this text to confirm" name={confirmation} onTyped={setTyped} />
+        </FormDialog>
+      );
+  }
+}
+
+function keysOf(of: readonly ListedInstance[]): (readonly [string, string])[] {
+  const keys = new Set(of.flatMap(({ tags = {} }) => Object.keys(tags)));
+  return [...keys].toSorted().map((key) => [key, key] as const);
+}
+
+/** Runs an action, and shows its progress and the failures per instance. */
+function ProgressDialog({
+  action,
+  of,
+  onClose,
+  onUndo,
+}: Running & {
+  readonly onClose: () => void;
+  readonly onUndo: (restored: readonly ListedInstance[]) => void;
+}) {
+  const [progress, setProgress] = useState<BulkProgress | undefined>();
+  const [targets, setTargets] = useState(of);
+  const stop = useRef(new AbortController());
+  useEffect(() => {
+    const running = new AbortController();
+    stop.current = running;
+    void applyInBulk(targets, action, setProgress, running.signal);
+    return () => running.abort();
+  }, [targets]);
+  const { done = [], failed = [], total = targets.length, waitS, isOver = false } = progress ?? {};
+  const isStopped = isOver && done.length + failed.length < total;
+  const close = (): void => {
+    stop.current.abort();
+    const isTagging = action.kind === 'tag' || action.kind === 'untag';
+    if (done.length > 0) {
+      const text = `${WORDS[action.kind]}: ${counted(done.length, 'instance')}.`;
+      showMessage(text, isTagging ? { undo: () => onUndo(done) } : {});
+    }
+    onClose();
+  };
+  return (
+    <Dialog title={isOver ? 'Done' : 'Working …'} onClose={close} isFirm={!isOver}>
+      <div role="status">
+        <p>
+          {WORDS[action.kind]}: {numberText(done.length)} of {counted(total, 'instance')}.
+          {failed.length === 0 ? '' : ` Failed: ${numberText(failed.length)}.`}
+          {waitS === undefined
+            ? ''
+            : ` The limit of requests is reached. Continues in ${waitText(waitS)}.`}
+        </p>
+      </div>
+      <progress max={total} value={done.length + failed.length} aria-label="Progress" />
+      {failed.length === 0 ? null : (
+        <ul class="bulk-failures">
+          {failed.map(({ of: { id, name }, refusal }) => (
+            <li key={id}>
+              <Link to={instanceAddress(id)}>{name}</Link>: {sentence(refusal.message)}
+            </li>
+          ))}
+        </ul>
+      )}
+      <div class="dialog-buttons">
+        {isOver && failed.length > 0 ? (
+          <button type="button" onClick={() => setTargets(failed.map((failure) => failure.of))}>
+            Try the failed again
+          </button>
+        ) : null}
+        {isOver ? null : (
+          <button type="button" onClick={() => stop.current.abort()}>
+            Stop
+          </button>
+        )}
+        <button type="button" class="is-main" onClick={close} disabled={!isOver}>
+          {isStopped ? 'Close, the rest is unchanged' : 'Close'}
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+const WORDS = {
+  tag: 'Tagged',
+  untag: 'Removed the tag',
+  restore: 'Restored the tags',
+  reset: 'Reset',
+  delete: 'Deleted',
+} as const;
