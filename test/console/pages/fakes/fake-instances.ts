@@ -13,6 +13,7 @@ export type FakeInstance = {
   readonly id: string;
   readonly name: string;
   readonly description: string;
+  readonly tags: Readonly<Record<string, string>>;
   readonly created_at: string;
   readonly updated_at: string;
   readonly report: Report;
@@ -21,6 +22,7 @@ export type FakeInstance = {
 type Sketch = {
   readonly name: string;
   readonly description?: string;
+  readonly tags?: Readonly<Record<string, string>>;
   /** Mode strengths in model order; undefined for all 0. */
   readonly strengths?: readonly number[];
   readonly energy?: number;
@@ -30,7 +32,7 @@ type Sketch = {
 
 /** Instance number `count` of an account. Creation times are an hour apart. */
 export function fakeInstance(count: number, sketch: Sketch): FakeInstance {
-  const { name, description = '', strengths = [], energy = 0.8, observed = [] } = sketch;
+  const { name, description = '', tags = {}, strengths = [], energy = 0.8, observed = [] } = sketch;
   const id = `inst_${count.toString(16).padStart(16, '0')}`;
   const modeStrengths = MODE_KEYS.map((_, mode) => strengths[mode] ?? 0);
   const state = createState({ modeStrengths, energyLevel: energy });
@@ -39,7 +41,7 @@ export function fakeInstance(count: number, sketch: Sketch): FakeInstance {
   readReport(state, report);
   const createdAt = new Date(Date.UTC(2026, 0, 10, count)).toISOString();
   return {
-    ...{ id, name, description, created_at: createdAt, updated_at: createdAt },
+    ...{ id, name, description, tags, created_at: createdAt, updated_at: createdAt },
     report: JSON.parse(reportJson(id, report)) as Report,
   };
 }
@@ -118,7 +120,8 @@ function instanceOf({ report: { snapshot }, ...texts }: FakeInstance) {
 
 function pageOf({ instances }: InstancesHeld, query: Record<string, string>) {
   const { search = '', sort, order } = query;
-  const [limit, offset] = [Number(query['limit']), Number(query['offset'])];
+  const limit = Number(query['limit']);
+  const offset = Number(query['offset'] ?? query['cursor'] ?? 0);
   const matching = instances.filter(
     ({ id, name }) => id === search || name.toLowerCase().includes(search.toLowerCase()),
   );
@@ -127,9 +130,13 @@ function pageOf({ instances }: InstancesHeld, query: Record<string, string>) {
   const rows = (order === 'asc' ? sorted : sorted.toReversed()).slice(offset, offset + limit);
   const total = matching.length;
   const listed = rows.map((row) => {
-    const { updated_at: _, stress_state: __, stability_index: ___, ...shown } = instanceOf(row);
-    return shown;
+    const { updated_at: changedAt, stability_index: _, ...shown } = instanceOf(row);
+    const { drift, contract } = row.report;
+    const [leading = 'None'] = contract.dominant_modes;
+    return { ...shown, drift_level: drift.level, dominant_mode: leading, changed_at: changedAt };
   });
-  const pagination = { limit, offset, total, has_more: offset + rows.length < total };
+  const hasMore = offset + rows.length < total;
+  const next = hasMore ? String(offset + rows.length) : null;
+  const pagination = { limit, offset, total, has_more: hasMore, next_cursor: next };
   return { data: listed, pagination };
 }

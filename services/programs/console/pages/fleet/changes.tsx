@@ -14,11 +14,11 @@ export function ChangesPart({
 }: {
   readonly events: readonly AccountEvent[];
   readonly status: StreamStatus;
-  /** Name of an instance, if a row of the page has the instance. */
+  /** Name of an instance. Undefined if the page does not know the name. */
   readonly nameOf: (id: string) => string | undefined;
 }) {
   return (
-    <section class="card" aria-labelledby="changes">
+    <section class="card fleet-group" aria-labelledby="changes">
       <div class="card-head">
         <h2 id="changes">Newest changes</h2>
         <StreamSign status={status} />
@@ -31,11 +31,11 @@ export function ChangesPart({
             <li key={event.id}>
               <Link to={instanceAddress(event.instance_id)}>
                 {nameOf(event.instance_id) ?? <code>{event.instance_id}</code>}
-              </Link>{' '}
-              <span>{changeText(event)}</span>
+              </Link>
               <span class="quiet">
-                <TimeText at={event.occurred_at} precision="second" />
+                <TimeText at={event.occurred_at} precision="clock" />
               </span>
+              <span>{changeText(event)}</span>
             </li>
           ))}
         </ul>

@@ -35,11 +35,11 @@ type CountsProps = { readonly counts: FleetCounts; readonly view: FleetView };
 /** Counts by stress, drift and leading mode as pictures. A click on a value filters the table. */
 export function CountsPart({ counts, view }: CountsProps) {
   return (
-    <div class="fleet-counts">
+    <>
       {FILTERS.map(([name, title, values]) => (
         <Group key={name} {...{ name, title, values, counts, view }} />
       ))}
-    </div>
+    </>
   );
 }
 
@@ -124,15 +124,8 @@ export function TagsPart({ counts, view }: CountsProps) {
   if (counts.tags.length === 0) return null;
   const isFull = view.tags.length >= TAGS_MAX;
   return (
-    <section class="card" aria-labelledby="tags">
-      <div class="card-head">
-        <h2 id="tags">Tags</h2>
-        {counts.different_tags > counts.tags.length ? (
-          <p class="quiet">
-            The {counts.tags.length} most frequent of {numberText(counts.different_tags)}
-          </p>
-        ) : null}
-      </div>
+    <section class="fleet-tags" aria-labelledby="tags">
+      <h2 id="tags">Tags</h2>
       <ul class="tags">
         {counts.tags.map(({ key, value, count }) => {
           const isOn = view.tags.some((tag) => tag[0] === key && tag[1] === value);
@@ -148,6 +141,11 @@ export function TagsPart({ counts, view }: CountsProps) {
             </li>
           );
         })}
+        {counts.different_tags > counts.tags.length ? (
+          <li class="quiet">
+            the {counts.tags.length} most frequent of {numberText(counts.different_tags)}
+          </li>
+        ) : null}
       </ul>
     </section>
   );

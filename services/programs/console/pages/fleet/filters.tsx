@@ -34,11 +34,13 @@ export function FleetFilters({ view }: { readonly view: FleetView }) {
   };
   return (
     <search>
-      <form class="list-filters" onSubmit={(event) => event.preventDefault()} onChange={choose}>
-        <Search search={view.search} />
-        <SelectField {...{ name: 'order', label: 'Order', choices: ORDERS, value: view.order }} />
-      </form>
-      <TagFilter view={view} />
+      <div class="fleet-filters">
+        <form class="list-filters" onSubmit={(event) => event.preventDefault()} onChange={choose}>
+          <Search search={view.search} />
+          <SelectField {...{ name: 'order', label: 'Order', choices: ORDERS, value: view.order }} />
+        </form>
+        <TagFilter view={view} />
+      </div>
       <Present view={view} />
     </search>
   );
@@ -94,9 +96,15 @@ function TagFilter({ view }: { readonly view: FleetView }) {
   };
   return (
     <form class="tag-filter" onSubmit={add}>
-      <input name="key" aria-label="Key of a tag" placeholder="Tag" maxLength={64} />
-      <input name="value" aria-label="Value of the tag" placeholder="Value" maxLength={256} />
-      <button type="submit">Filter by tag</button>
+      <div class="field">
+        <label for="tag-key">Tag</label>
+        <input id="tag-key" name="key" placeholder="team" maxLength={64} autocomplete="off" />
+      </div>
+      <div class="field">
+        <label for="tag-value">Value</label>
+        <input id="tag-value" name="value" placeholder="docs" maxLength={256} autocomplete="off" />
+      </div>
+      <button type="submit">Filter</button>
     </form>
   );
 }

@@ -14,6 +14,15 @@ const DRAW_MS_MIN = 200;
  */
 const RECOUNT_MS_MIN = 20_000;
 
+/**
+ * Minimum interval between two requests for names, in milliseconds. The requests count for the
+ * account.
+ */
+const RENAME_MS_MIN = 20_000;
+
+/** Query of the instances with the newest changes. */
+const NEWEST_CHANGES = new URLSearchParams({ sort: 'changed_at', limit: '20' });
+
 /** Pause before another request while the service builds its index, in milliseconds. */
 const REBUILDING_MS = 2_000;
 
@@ -32,10 +41,13 @@ export type FleetState =
 export class LiveFleet implements Disposable {
   readonly state = signal<FleetState>({ kind: 'loading' });
   readonly status = signal<StreamStatus>('connecting');
+  /** Names of the instances with the newest changes, by id. */
+  readonly names = signal<ReadonlyMap<string, string>>(new Map());
   readonly #onEvents: (events: readonly AccountEvent[]) => void;
   #stream: LiveStream<string> | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #drawing: ReturnType<typeof setTimeout> | undefined;
+  #naming: ReturnType<typeof setTimeout> | undefined;
   #waiting: AccountEvent[] = [];
   #isDisposed = false;
 
@@ -50,6 +62,7 @@ export class LiveFleet implements Disposable {
     this.#stream?.[Symbol.dispose]();
     clearTimeout(this.#timer);
     clearTimeout(this.#drawing);
+    clearTimeout(this.#naming);
   }
 
   /** Requests the counts, and follows the events after them. */
@@ -61,6 +74,7 @@ export class LiveFleet implements Disposable {
       if (this.#isDisposed) return;
       this.state.value = { kind: 'ready', live: liveCounts(counts) };
       this.#waiting = [];
+      this.#nameSoon(0);
       this.#follow(counts.as_of.events_cursor);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
@@ -73,6 +87,28 @@ export class LiveFleet implements Disposable {
       }
     }
   };
+
+  /** Requests the names of changed instances, if an event on the page lacks a name. */
+  #nameSoon(pauseMs: number): void {
+    this.#naming ??= setTimeout(() => void this.#name(), pauseMs);
+  }
+
+  async #name(): Promise<void> {
+    this.#naming = undefined;
+    const { value: state } = this.state;
+    if (state.kind !== 'ready') return;
+    const lacks = state.live.events.some(
+      ({ type, instance_id: id }) => type !== 'deleted' && !this.names.value.has(id),
+    );
+    if (!lacks || document.hidden) return;
+    try {
+      const { data } = await fleetApi.list(NEWEST_CHANGES);
+      this.names.value = new Map(data.map(({ id, name }) => [id, name]));
+    } catch (error) {
+      // Without names, the page shows ids.
+      if (!(error instanceof Refused)) throw error;
+    }
+  }
 
   #again(pauseMs: number): void {
     this.#timer ??= setTimeout(() => void this.count(), pauseMs);
@@ -111,6 +147,7 @@ export class LiveFleet implements Disposable {
     const live = events.reduce(counted, state.live);
     this.state.value = { kind: 'ready', live };
     this.#onEvents(events);
+    this.#nameSoon(RENAME_MS_MIN);
     if (live.isDue) this.#again(RECOUNT_MS_MIN);
   }
 }

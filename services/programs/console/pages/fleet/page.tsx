@@ -115,12 +115,15 @@ function Overview({
       );
     case 'ready': {
       const { counts, events } = state.live;
-      const nameOf = (id: string) => fleet.loaded().find((row) => row.id === id)?.name;
+      const nameOf = (id: string) =>
+        fleet.loaded().find((row) => row.id === id)?.name ?? live.names.value.get(id);
       return (
         <>
-          <CountsPart {...{ counts, view }} />
+          <div class="fleet-top">
+            <CountsPart {...{ counts, view }} />
+            <ChangesPart {...{ events, nameOf, status: live.status.value }} />
+          </div>
           <TagsPart {...{ counts, view }} />
-          <ChangesPart {...{ events, nameOf, status: live.status.value }} />
         </>
       );
     }

@@ -1,5 +1,5 @@
 import type { ListedInstance } from '#clients/typescript/src/models';
-import type { FleetList } from '#pages/fleet/use-rows';
+import { type FleetList, SHOWN_ROWS } from '#pages/fleet/use-rows';
 import { instanceAddress } from '#pages/fleet/view';
 import { numberText } from '#pages/parts/format';
 import { valueText } from '#view/fleet/counts';
@@ -46,6 +46,7 @@ export function FleetTable({ fleet, selected, onSelect, open, onOpen }: FleetTab
   return (
     <VirtualTable
       {...{ list, first, onFirst: scrollTo, onSizes: setSizes }}
+      rowsHigh={SHOWN_ROWS}
       label="Rows of the instances"
       caption="Instances of this account"
       style="fleet-rows"
@@ -209,7 +210,7 @@ function CourseRow({ row }: { readonly row: ListedInstance }) {
   return (
     <tr class="course-row">
       <td colSpan={COLUMNS}>
-        <SmallCourse id={row.id} name={row.name} />
+        <SmallCourse of={row} />
       </td>
     </tr>
   );

@@ -14,7 +14,7 @@ const REST_MS = 80;
 const REBUILDING_MS = 2_000;
 
 /** Number of visible rows. */
-const SHOWN_ROWS = 14;
+export const SHOWN_ROWS = 14;
 
 type Sizes = Pick<ScrolledList, 'rowPx' | 'viewPx'>;
 

@@ -59,6 +59,9 @@ export const instanceApi = {
   /** At most `points` stored states of the present generation in even steps, oldest first. */
   points: (id: string, points: number) =>
     get<PastStates>(`/instances/${idIn(id)}/states?points=${points}`),
+  /** States of the present generation at 1 to 10 cycles. */
+  statesAt: (id: string, cycles: readonly number[]) =>
+    get<PastStates>(`/instances/${idIn(id)}/states?cycles=${cycles.join(',')}`),
   /** Changes name, description or tags. */
   update: async (id: string, change: RenameInstance) =>
     (await send<{ data: UpdatedInstance }>('PATCH', `/instances/${idIn(id)}`, change)).data,

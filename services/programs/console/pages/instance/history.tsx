@@ -82,6 +82,7 @@ function HistoryTable({ history, onContext }: HistoryTableProps) {
     <>
       <VirtualTable
         {...{ list, first, onFirst: scrollTo, onSizes: setSizes, head: <Head /> }}
+        rowsHigh={list.shown}
         label="Rows of the history"
         caption="Observations, newest first"
         style="history-rows"

@@ -19,14 +19,25 @@ const TENTHS = new Intl.NumberFormat('en-GB', {
   signDisplay: 'negative',
 });
 
-/** Precision of a displayed time. */
-export type Precision = 'minute' | 'second';
+/** Time format without the day, for events of today. */
+const CLOCK = new Intl.DateTimeFormat('en-GB', {
+  ...{ hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' },
+});
+
+/** Time format of the day. */
+const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' });
+
+/** Precision of a displayed time. `clock` omits the day of today. */
+export type Precision = 'minute' | 'second' | 'clock';
 
 /** Formats an RFC 3339 time in the viewer's zone. Invalid times are returned unchanged. */
 export function localTime(at: string, precision: Precision = 'minute'): string {
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return at;
-  return (precision === 'second' ? TO_THE_SECOND : TO_THE_MINUTE).format(date);
+  if (precision === 'clock' && DAY.format(date) === DAY.format(new Date())) {
+    return CLOCK.format(date);
+  }
+  return (precision === 'minute' ? TO_THE_MINUTE : TO_THE_SECOND).format(date);
 }
 
 /** Formats an RFC 3339 time in UTC, to the second. */

@@ -18,6 +18,8 @@ type VirtualTableProps = {
   readonly onFirst: (first: number) => void;
   /** Called with measured heights. */
   readonly onSizes: (sizes: Sizes) => void;
+  /** Height of the viewport without the head, in rows. */
+  readonly rowsHigh: number;
   /** Name of the scrolled region, for screen readers. */
   readonly label: string;
   readonly caption: string;
@@ -34,7 +36,7 @@ type VirtualTableProps = {
  * to the browsers' limit. Arrow and page keys always move by whole rows, also beyond that limit.
  */
 export function VirtualTable(props: VirtualTableProps) {
-  const { list, first, label, caption, style, head, children } = props;
+  const { list, first, rowsHigh, label, caption, style, head, children } = props;
   const { box, body, onScroll, moveTo } = useScrolling(props);
   const count = Math.max(0, Math.min(list.shown, list.rows - first));
   const onKeyDown = (event: KeyboardEvent) => {
@@ -50,7 +52,7 @@ export function VirtualTable(props: VirtualTableProps) {
       ref={box}
       class="scrolled"
       aria-label={label}
-      style={{ '--shown': list.shown }}
+      style={{ '--shown': rowsHigh }}
       {...{ tabIndex: 0, onScroll, onKeyDown }}
     >
       <div class="scrolled-height" style={{ height: `${scrollHeightOf(list)}px` }}>

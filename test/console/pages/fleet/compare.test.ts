@@ -7,7 +7,7 @@ const comparison = browserSuite('the comparison of two instances');
 const ANALYST = [0.85, 0.25, 0.75, 0.35, 0.25, 0.45, 0.2];
 const EXPLORER = [0.5, 0.85, 0.15, 0.4, 0.6, 0.3, 0.15];
 const [ONE, TWO] = ['inst_0000000000000001', 'inst_0000000000000002'];
-const PATH = `/instances/compare?a=${ONE}&b=${TWO}`;
+const PATH = `/fleet/compare?a=${ONE}&b=${TWO}`;
 
 const flat = (text: string) => text.replaceAll(/\s+/g, ' ');
 
@@ -57,7 +57,7 @@ comparison('asks for two instances, and names an unknown instance', async (pages
   pages.account.instances = [fakeInstance(1, { name: 'Ada' })];
   const owner = await pages.desk.owner();
   for (const query of ['', `?a=${ONE}`, `?a=${ONE}&b=${ONE}`]) {
-    await using opened = await pages.open(`/instances/compare${query}`, owner);
+    await using opened = await pages.open(`/fleet/compare${query}`, owner);
     await opened.page.getByText('Select two instances').waitFor();
     assertQuiet(opened);
   }
@@ -69,7 +69,7 @@ comparison('asks for two instances, and names an unknown instance', async (pages
 });
 
 comparison('does not follow an id that contains a path', async (pages) => {
-  const path = `/instances/compare?a=${encodeURIComponent('../keys')}&b=${TWO}`;
+  const path = `/fleet/compare?a=${encodeURIComponent('../keys')}&b=${TWO}`;
   await using opened = await pages.open(path, await pages.desk.owner());
   await opened.page.getByText('The instance ../keys could not be loaded.').waitFor();
   assert.not.ok(pages.account.sent.some(({ route }) => route.includes('keys')));
