@@ -67,14 +67,14 @@ function Group({
             <Link
               to={fleetAddress(toggled(view, name, value))}
               class={`fleet-value ${view[name].includes(value) ? 'is-on' : ''}`}
-              label={`${valueText(value)}: ${numberText(count)}. ${
-                view[name].includes(value) ? 'Remove this filter' : 'Show only these'
-              }`}
             >
               <span class={`fleet-key is-${value.toLowerCase()}`} aria-hidden="true" />
               <span>{valueText(value)}</span>
               <strong>{numberText(count)}</strong>
               <span class="quiet">{sum === 0 ? '–' : shareText(count / sum)}</span>
+              <span class="unseen">
+                {view[name].includes(value) ? 'Remove this filter' : 'Show only these'}
+              </span>
             </Link>
           </li>
         ))}

@@ -117,24 +117,16 @@ function Present({ view }: { readonly view: FleetView }) {
       {FILTERS.flatMap(([name, title]) =>
         view[name].map((value) => (
           <li key={`${name} ${value}`}>
-            <Link
-              to={fleetAddress(toggled(view, name, value))}
-              class="tag is-on"
-              label={`Remove the filter ${title} ${valueText(value)}`}
-            >
-              {title}: {valueText(value)} ×
+            <Link to={fleetAddress(toggled(view, name, value))} class="tag is-on">
+              {title}: {valueText(value)} <Remove />
             </Link>
           </li>
         )),
       )}
       {view.tags.map((tag) => (
         <li key={JSON.stringify(tag)}>
-          <Link
-            to={fleetAddress(tagToggled(view, tag))}
-            class="tag is-on"
-            label={`Remove the filter ${tag[0]}: ${tag[1]}`}
-          >
-            {tag[0]}: {tag[1]} ×
+          <Link to={fleetAddress(tagToggled(view, tag))} class="tag is-on">
+            {tag[0]}: {tag[1]} <Remove />
           </Link>
         </li>
       ))}
@@ -142,5 +134,14 @@ function Present({ view }: { readonly view: FleetView }) {
         <Link to={fleetAddress({ ...viewOf(''), order: view.order })}>Clear all</Link>
       </li>
     </ul>
+  );
+}
+
+function Remove() {
+  return (
+    <>
+      <span aria-hidden="true">×</span>
+      <span class="unseen">Remove this filter</span>
+    </>
   );
 }

@@ -45,12 +45,29 @@ export function counted(live: LiveCounts, event: AccountEvent): LiveCounts {
   };
 }
 
-function countsAfter(counts: FleetCounts, { type, from, to }: AccountEvent): FleetCounts {
-  if (type === 'created')
-    return { ...counts, total: counts.total + 1, unknown: counts.unknown + 1 };
+function countsAfter(counts: FleetCounts, event: AccountEvent): FleetCounts {
+  const { type, from, to } = event;
+  if (type === 'created') return countsWith(counts, event);
   const group = GROUPS[type as keyof typeof GROUPS];
   if (group === undefined || from === undefined || to === undefined) return counts;
   return { ...counts, [group]: moved(counts[group] as unknown as Counts, from, to) };
+}
+
+/** Counts with a new instance. The event does not name its leading mode. */
+function countsWith(
+  counts: FleetCounts,
+  { stress_state: stress, drift_level: drift }: AccountEvent,
+): FleetCounts {
+  const more = (group: object, name: string | undefined): object => {
+    const before = group as Counts;
+    return name === undefined ? before : { ...before, [name]: (before[name] ?? 0) + 1 };
+  };
+  return {
+    ...counts,
+    total: counts.total + 1,
+    stress_states: more(counts.stress_states, stress) as FleetCounts['stress_states'],
+    drift_levels: more(counts.drift_levels, drift) as FleetCounts['drift_levels'],
+  };
 }
 
 function moved(counts: Counts, from: string, to: string): Counts {

@@ -14,6 +14,9 @@ const DRAW_MS_MIN = 200;
  */
 const RECOUNT_MS_MIN = 20_000;
 
+/** Time until the counts contain an event, in milliseconds. */
+const SETTLED_MS = 2_000;
+
 /**
  * Minimum interval between two requests for names, in milliseconds. The requests count for the
  * account.
@@ -49,6 +52,8 @@ export class LiveFleet implements Disposable {
   #drawing: ReturnType<typeof setTimeout> | undefined;
   #naming: ReturnType<typeof setTimeout> | undefined;
   #waiting: AccountEvent[] = [];
+  /** Time of the last repeated count. The first repetition need not wait. */
+  #countedAtMs = Number.NEGATIVE_INFINITY;
   #isDisposed = false;
 
   /** `onEvents` gets all events in order, in groups. */
@@ -69,9 +74,14 @@ export class LiveFleet implements Disposable {
   readonly count = async (): Promise<void> => {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    if (document.hidden && this.state.value.kind === 'ready') {
+      this.#again(RECOUNT_MS_MIN);
+      return;
+    }
     try {
       const counts = await fleetApi.counts();
       if (this.#isDisposed) return;
+      if (this.state.value.kind === 'ready') this.#countedAtMs = performance.now();
       this.state.value = { kind: 'ready', live: liveCounts(counts) };
       this.#waiting = [];
       this.#nameSoon(0);
@@ -148,6 +158,8 @@ export class LiveFleet implements Disposable {
     this.state.value = { kind: 'ready', live };
     this.#onEvents(events);
     this.#nameSoon(RENAME_MS_MIN);
-    if (live.isDue) this.#again(RECOUNT_MS_MIN);
+    if (!live.isDue) return;
+    const sinceMs = performance.now() - this.#countedAtMs;
+    this.#again(Math.max(SETTLED_MS, RECOUNT_MS_MIN - sinceMs));
   }
 }

@@ -51,28 +51,20 @@ type LinkProps = {
   readonly to: string;
   readonly class?: string;
   readonly isCurrent?: boolean;
-  /** Text for screen readers, if the visible text is not enough. */
-  readonly label?: string;
   readonly children: ComponentChildren;
 };
 
 /**
  * Client-side link. The browser handles clicks with a modifier key, for example to open a new tab.
  */
-export function Link({ to, isCurrent = false, label, children, ...rest }: LinkProps) {
+export function Link({ to, isCurrent = false, children, ...rest }: LinkProps) {
   const follow = (event: MouseEvent) => {
     if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return;
     event.preventDefault();
     navigate(to);
   };
   return (
-    <a
-      href={to}
-      onClick={follow}
-      aria-current={isCurrent ? 'page' : undefined}
-      {...(label === undefined ? {} : { 'aria-label': label })}
-      {...rest}
-    >
+    <a href={to} onClick={follow} aria-current={isCurrent ? 'page' : undefined} {...rest}>
       {children}
     </a>
   );
