@@ -98,10 +98,16 @@ fleet('tags, resets and deletes many instances, and shows the failures', async (
   const service = await openRealService(closing);
   const { opened, page, origin, send } = service;
   const [first = ''] = await createTeam(service, 'docs', 6);
+  for (let index = 0; index < 14; index += 1) await send('POST', '/instances', { name: 'other' });
   await page.goto(`${origin}/fleet?sort=name&order=asc`);
-  await page.getByText('6 instances', { exact: true }).waitFor();
+  await page.getByText('20 instances', { exact: true }).waitFor();
   await page.getByRole('checkbox', { name: 'Select the visible instances' }).check();
-  await page.getByText('6 instances selected').waitFor();
+  await page.getByRole('button', { name: 'Select all 20' }).click();
+  await page.getByText('20 instances selected').waitFor();
+  await page.getByRole('button', { name: 'Clear' }).click();
+  for (let index = 1; index <= 6; index += 1) {
+    await page.getByRole('checkbox', { name: `Select docs ${index}` }).check();
+  }
 
   await page.getByRole('button', { name: 'Tag …', exact: true }).click();
   await page.getByRole('dialog').getByLabel('Key').fill('tier');
@@ -127,7 +133,7 @@ fleet('tags, resets and deletes many instances, and shows the failures', async (
   await page.getByText('Deleted: 1 of 2 instances. Failed: 1.').waitFor();
   await page.getByRole('dialog').getByRole('link', { name: 'docs 1' }).waitFor();
   await page.getByRole('button', { name: 'Close' }).click();
-  await page.getByText('4 instances', { exact: true }).waitFor();
+  await page.getByText('18 instances', { exact: true }).waitFor();
 
   await page.getByRole('checkbox', { name: 'Select docs 3' }).check();
   await page.getByRole('button', { name: 'Reset …' }).click();

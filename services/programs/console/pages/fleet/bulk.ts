@@ -1,4 +1,7 @@
 import type { ListedInstance } from '#clients/typescript/src/models';
+import { fleetApi } from '#pages/fleet/api';
+import { PAGE_ROWS } from '#pages/fleet/rows';
+import { type FleetView, queryOf } from '#pages/fleet/view';
 import { instanceApi } from '#pages/instance/api';
 import { Refused } from '#pages/shell/api';
 
@@ -32,6 +35,20 @@ export type BulkProgress = {
   readonly waitS: number | undefined;
   readonly isOver: boolean;
 };
+
+/** All instances that a view selects, at most `BULK_MAX`. One request per 100 instances. */
+export async function allOf(view: FleetView): Promise<ListedInstance[]> {
+  const found: ListedInstance[] = [];
+  const query = queryOf(view);
+  query.set('limit', String(PAGE_ROWS));
+  for (;;) {
+    const { data, pagination } = await fleetApi.list(query);
+    found.push(...data);
+    if (pagination.next_cursor === null || found.length >= BULK_MAX)
+      return found.slice(0, BULK_MAX);
+    query.set('cursor', pagination.next_cursor);
+  }
+}
 
 /**
  * Applies an action to each instance with its own request, a few at a time, and calls `onProgress`

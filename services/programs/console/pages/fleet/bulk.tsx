@@ -1,12 +1,19 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ListedInstance } from '#clients/typescript/src/models';
-import { applyInBulk, BULK_MAX, type BulkAction, type BulkProgress } from '#pages/fleet/bulk';
-import { instanceAddress } from '#pages/fleet/view';
+import {
+  allOf,
+  applyInBulk,
+  BULK_MAX,
+  type BulkAction,
+  type BulkProgress,
+} from '#pages/fleet/bulk';
+import { type FleetView, instanceAddress } from '#pages/fleet/view';
 import { counted, numberText, waitText } from '#pages/parts/format';
+import { useAction } from '#pages/shell/loaded';
 import type { Selected } from '#view/fleet/table';
 import { Dialog, FormDialog, TypedName } from '#view/parts/dialog';
 import { SelectField, TextField } from '#view/parts/field';
-import { sentence } from '#view/parts/notice';
+import { RefusalNotice, sentence } from '#view/parts/notice';
 import { Link } from '#view/shell/router';
 import { showMessage } from '#view/shell/toasts';
 
@@ -17,6 +24,10 @@ type Running = { readonly action: BulkAction; readonly of: readonly ListedInstan
 
 type BulkProps = {
   readonly selected: Selected;
+  readonly view: FleetView;
+  /** Number of instances that the view selects. */
+  readonly total: number;
+  readonly onSelect: (selected: Selected) => void;
   readonly isWriter: boolean;
   readonly onClear: () => void;
   /** Called when an action ends. */
@@ -24,11 +35,12 @@ type BulkProps = {
 };
 
 /** Bar with the selected instances, and the actions on all of them. Empty without a selection. */
-export function BulkBar({ selected, isWriter, onClear, onDone }: BulkProps) {
+export function BulkBar(props: BulkProps) {
+  const { selected, isWriter, onClear, onDone } = props;
   const [asking, setAsking] = useState<Asking | undefined>();
   const [running, setRunning] = useState<Running | undefined>();
   const of = [...selected.values()];
-  const [first, second] = of;
+  const [first] = of;
   const start = (action: BulkAction): void => {
     setAsking(undefined);
     setRunning({ action, of });
@@ -41,11 +53,8 @@ export function BulkBar({ selected, isWriter, onClear, onDone }: BulkProps) {
             <strong>{of.length === 1 ? first.name : counted(of.length, 'instance')}</strong>{' '}
             selected
           </p>
-          {second !== undefined && of.length === 2 ? (
-            <Link to={compareAddress(first.id, second.id)} class="button">
-              Compare
-            </Link>
-          ) : null}
+          <SelectAll {...props} />
+          <Compare of={of} />
           {isWriter ? <Actions isTooMany={of.length > BULK_MAX} onAsk={setAsking} /> : null}
           <button type="button" onClick={onClear}>
             Clear
@@ -66,6 +75,34 @@ export function BulkBar({ selected, isWriter, onClear, onDone }: BulkProps) {
         />
       )}
     </div>
+  );
+}
+
+/** Selects all instances of the view, not only the visible rows. */
+function SelectAll({ selected, view, total, onSelect }: BulkProps) {
+  const { run, isBusy, refusal } = useAction(async () => {
+    onSelect(new Map((await allOf(view)).map((row) => [row.id, row])));
+  });
+  if (selected.size < 2 || selected.size >= Math.min(total, BULK_MAX)) return null;
+  return (
+    <>
+      <button type="button" onClick={() => run()} disabled={isBusy}>
+        {total > BULK_MAX
+          ? `Select the first ${numberText(BULK_MAX)}`
+          : `Select all ${numberText(total)}`}
+      </button>
+      <RefusalNotice refusal={refusal} />
+    </>
+  );
+}
+
+function Compare({ of }: { readonly of: readonly ListedInstance[] }) {
+  const [first, second, third] = of;
+  if (first === undefined || second === undefined || third !== undefined) return null;
+  return (
+    <Link to={compareAddress(first.id, second.id)} class="button">
+      Compare
+    </Link>
   );
 }
 

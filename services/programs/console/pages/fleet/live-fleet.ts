@@ -88,15 +88,18 @@ export class LiveFleet implements Disposable {
       this.#follow(counts.as_of.events_cursor);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      if (this.#isDisposed) return;
-      if (error.reason === 'index_rebuilding') {
-        if (this.state.value.kind !== 'ready') this.state.value = { kind: 'rebuilding' };
-        this.#again(REBUILDING_MS);
-      } else if (this.state.value.kind !== 'ready') {
-        this.state.value = { kind: 'failed', refusal: error };
-      }
+      if (!this.#isDisposed) this.#refused(error);
     }
   };
+
+  /** Keeps the counts of an earlier answer. */
+  #refused(refusal: Refused): void {
+    const isFirst = this.state.value.kind !== 'ready';
+    const isRebuilding = refusal.reason === 'index_rebuilding';
+    if (isFirst)
+      this.state.value = isRebuilding ? { kind: 'rebuilding' } : { kind: 'failed', refusal };
+    if (isRebuilding) this.#again(REBUILDING_MS);
+  }
 
   /** Requests the names of changed instances, if an event on the page lacks a name. */
   #nameSoon(pauseMs: number): void {

@@ -61,7 +61,8 @@ export function FleetPage({ query }: { readonly query: string }) {
         <List {...{ fleet, view, selected, open }} onSelect={setSelected} onOpen={setOpen} />
       </section>
       <BulkBar
-        {...{ selected, isWriter: may('instances.write') }}
+        {...{ selected, view, total: fleet.total ?? 0, isWriter: may('instances.write') }}
+        onSelect={setSelected}
         onClear={() => setSelected(new Map())}
         onDone={() => {
           setSelected(new Map());
