@@ -110,13 +110,13 @@ accessible('empty pages and pages with a refusal', async (pages) => {
 
 accessible('pages of instances', async (pages) => {
   const owner = await pages.desk.owner();
-  for (const path of ['/instances', '/instances/compare']) await look(pages, path, owner);
+  for (const path of ['/fleet', '/fleet/compare']) await look(pages, path, owner);
   fillSample(pages.account);
-  await look(pages, '/instances', owner, async (page) => {
+  await look(pages, '/fleet', owner, async (page) => {
     for (const box of [0, 1]) await page.getByRole('checkbox').nth(box).check();
   });
   const [a, b] = pages.account.instances;
-  await look(pages, `/instances/compare?a=${a?.id}&b=${b?.id}`, owner, async (page) => {
+  await look(pages, `/fleet/compare?a=${a?.id}&b=${b?.id}`, owner, async (page) => {
     await page.getByText('Show the numbers').click();
   });
   await look(pages, '/instances/new', owner);

@@ -1,38 +1,16 @@
 import * as assert from 'uvu/assert';
 import { PASSWORD } from '#test/console/console-fixture';
 import { assertQuiet } from '#test/console/pages/fakes/browser-suite';
-import { openPage } from '#test/console/pages/fakes/pages-fixture';
-import { runMain } from '#test/support/process-run';
-import { chromiumSuite, launchChromium } from '#test/support/servers/chromium';
+import { openRealService } from '#test/console/pages/fakes/real-service';
+import { chromiumSuite } from '#test/support/servers/chromium';
 
 const SIGNED_OUT = '401 /api/me';
 
 const real = chromiumSuite('the pages of a running service');
 
-/** Starts a service and sets up its first owner with the printed link. */
-async function openService(closing: AsyncDisposableStack) {
-  const run = runMain(['standalone'], { SERVICE_LOCAL_ACCOUNT: 'true' });
-  closing.defer(() => void run.child.kill('SIGTERM'));
-  await run.says(/Ctrl-C/);
-  const [, origin = '', path = ''] =
-    /Console {2}(http:\/\/[^/]+)(\/#\/set-up\/\S+)/.exec(run.stdout()) ?? [];
-  const [, api = ''] = /API {6}(http:\S+\/v1)/.exec(run.stdout()) ?? [];
-  const browser = await launchChromium();
-  closing.defer(() => browser.close());
-  const opening = { origin, path, cookies: [], options: undefined };
-  const opened = closing.use(await openPage(browser, opening));
-  const { page } = opened;
-  await page.getByLabel('Email').fill('ada@example.com');
-  await page.getByLabel('Your name').fill('Ada');
-  await page.getByLabel('Password').fill(PASSWORD);
-  await page.getByRole('button', { name: 'Set up' }).click();
-  await page.getByRole('heading', { name: 'Overview' }).waitFor();
-  return { run, opened, page, api, origin };
-}
-
 real('lead from the printed link to a working key, and to its audit line', async () => {
   await using closing = new AsyncDisposableStack();
-  const { run, opened, page, api } = await openService(closing);
+  const { run, opened, page, api } = await openRealService(closing);
   await page.getByText('1,000,000,000').first().waitFor();
 
   await page.getByRole('link', { name: 'API keys' }).first().click();
@@ -74,8 +52,8 @@ real('lead from the printed link to a working key, and to its audit line', async
 
 real('create instances from personas, find them and compare two', async () => {
   await using closing = new AsyncDisposableStack();
-  const { opened, page, origin } = await openService(closing);
-  await page.getByRole('link', { name: 'Instances', exact: true }).click();
+  const { opened, page, origin } = await openRealService(closing);
+  await page.getByRole('link', { name: 'Fleet', exact: true }).click();
   await page.getByText('There are no instances yet').waitFor();
   for (const [name, persona] of [
     ['Ada', 'The Analyst'],
@@ -88,14 +66,14 @@ real('create instances from personas, find them and compare two', async () => {
     await page.getByRole('button', { name: 'Create the instance' }).click();
     await page.waitForURL(/\/instances\/inst_[0-9a-f]{16}$/);
   }
-  await page.getByRole('link', { name: 'Instances', exact: true }).click();
-  await page.getByText('1 to 3 of 3 instances').waitFor();
+  await page.getByRole('link', { name: 'Fleet', exact: true }).click();
+  await page.getByText('3 instances', { exact: true }).waitFor();
   await page.getByLabel('Search').fill('a');
-  await page.getByText('1 to 2 of 2 instances').waitFor();
-  await page.getByRole('checkbox', { name: 'Select Ada to compare' }).check();
+  await page.getByText('2 selected').waitFor();
+  await page.getByRole('checkbox', { name: 'Select Ada' }).check();
   await page.getByLabel('Search').fill('BOB');
-  await page.getByText('1 to 1 of 1 instances').waitFor();
-  await page.getByRole('checkbox', { name: 'Select Bob to compare' }).check();
+  await page.getByText('1 selected').waitFor();
+  await page.getByRole('checkbox', { name: 'Select Bob' }).check();
   await page.getByRole('link', { name: 'Compare' }).click();
   await page
     .getByRole('img', { name: /^Modes of Ada and Bob\. .*Exploration \(\+60 points\)/ })

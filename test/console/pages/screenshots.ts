@@ -38,7 +38,7 @@ const PATHS: Partial<Record<(typeof PAGES)[number], string>> = {
   'usage-instances': '/usage',
   ...{ overview: '/', 'sign-in': '/', 'create-key': '/keys' },
   ...{ 'create-instance': '/instances/new', test: '/instances/test' },
-  compare: '/instances/compare?a=inst_0000000000000001&b=inst_0000000000000005',
+  compare: '/fleet/compare?a=inst_0000000000000001&b=inst_0000000000000005',
 };
 const VIEWS = [1280, 390].flatMap((width) =>
   (['light', 'dark'] as const).map((scheme) => ({ width, scheme })),

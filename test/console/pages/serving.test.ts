@@ -70,14 +70,14 @@ serving('are compressed only for clients that accept compression', async () => {
   }
 });
 
-serving('contain at most 100 kB of compressed script', async () => {
-  const scripts = (await namesOfAssets()).filter((path) => path.endsWith('.js'));
+serving('contain at most 150 kB of compressed script and style', async () => {
+  const scripts = (await namesOfAssets()).filter((path) => /\.(?:js|css)$/.test(path));
   let bytes = 0;
   for (const path of scripts) {
     const { headers } = await headOf(path, { 'accept-encoding': 'gzip' });
     bytes += Number(headers.get('content-length'));
   }
-  assert.ok(bytes > 10_000 && bytes <= 100_000, `${bytes} bytes`);
+  assert.ok(bytes > 10_000 && bytes <= 150_000, `${bytes} bytes`);
 });
 
 serving('are not sent for unknown paths of the API or for unknown files', async () => {

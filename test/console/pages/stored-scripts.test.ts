@@ -106,11 +106,11 @@ scripts('are shown as text in the lists of instances, keys, usage and audit', as
   await assertText(page, account.keys.length);
   await page.goto(`${pages.origin}/usage`);
   await assertText(page);
-  await page.goto(`${pages.origin}/instances`);
-  await assertText(page, 2);
+  await page.goto(`${pages.origin}/fleet`);
+  await assertText(page, 1);
   // The search text in the address is shown as text too.
-  await page.goto(`${pages.origin}/instances?search=${query}`);
-  await page.getByText('1 to 1 of 1 instances').waitFor();
+  await page.goto(`${pages.origin}/fleet?search=${query}&tag.${query}=${query}`);
+  await page.getByText('1 selected').waitFor();
   await assertText(page, 2);
   await page.goto(`${pages.origin}/audit`);
   await page
