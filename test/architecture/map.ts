@@ -87,8 +87,13 @@ export function allowedTo(file: string): readonly string[] | undefined {
 
 /** Pure layers, which may import only each other. */
 export const PURE = /^services\/(domain\/(identity|accounts)|infrastructure\/errors)\//;
-/** Type imports that a pure layer may have besides `LAYERS`. */
+/**
+ * Imports that a layer may have besides `LAYERS`. The pages share types with the routes of the
+ * console, and with the clients of the API.
+ */
 export const PURE_TYPES: Record<string, RegExp> = {
+  pages:
+    /^import (?:(?:type )?\{[^}]*\} from '#console\/answers'|type \{[^}]*\} from '#clients\/typescript\/src\/models');$/gm,
   accounts: /^import type \{ Instant \} from '#stdlib\/clock';$/gm,
 };
 /** Files with pure decision functions of the cluster. Separate drivers do the I/O. */
@@ -112,6 +117,7 @@ export const VENDORS: Record<string, RegExp> = {
   fastify: /^services\/programs\/(edge|console)\//,
   preact: /^services\/programs\/console\/pages\//,
   '@preact/': /^services\/programs\/console\/pages\//,
+  '@zag-js/': /^services\/programs\/console\/pages\//,
   'ipaddr.js': /^services\/domain\/webhooks\/public-address\.ts$/,
   uplot: /^services\/programs\/console\/pages\/instance\/plot\.ts$/,
   uqr: /^services\/programs\/console\/pages\/sign-in\/second-factor\.tsx$/,

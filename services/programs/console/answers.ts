@@ -1,3 +1,8 @@
+/*
+ * Answers of the console's own routes, which routes and pages share. This file has no imports: the
+ * pages run in a browser.
+ */
+
 /** Permissions in `GET /api/me`. */
 export type Permission =
   | 'keys.read'

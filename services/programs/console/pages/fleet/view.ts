@@ -13,7 +13,7 @@ export const ORDERS = [
 ] as const;
 
 /** A sort order. */
-export type Order = (typeof ORDERS)[number][0];
+type Order = (typeof ORDERS)[number][0];
 
 /** Filters with a fixed set of values: name in the address, title, and values. */
 export const FILTERS = [

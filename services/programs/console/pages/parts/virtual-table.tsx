@@ -9,7 +9,7 @@ import {
 } from '#pages/parts/scrolled-list';
 
 /** Measured heights of a row and of the viewport. */
-export type Sizes = Pick<ScrolledList, 'rowPx' | 'viewPx'>;
+type Sizes = Pick<ScrolledList, 'rowPx' | 'viewPx'>;
 
 type VirtualTableProps = {
   readonly list: ScrolledList;

@@ -16,7 +16,7 @@ type Session =
  */
 export const session = signal<Session>({ kind: 'unknown' });
 
-/** Tells the other tabs of this browser that the session has changed. */
+/** Notifies the other tabs of this browser about a sign-in or sign-out. */
 const otherTabs = new BroadcastChannel('session');
 
 /** Loads the session, and watches for its end, in this tab and in other tabs. */
