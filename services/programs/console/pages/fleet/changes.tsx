@@ -20,7 +20,7 @@ export function ChangesPart({
   return (
     <section class="card fleet-group" aria-labelledby="changes">
       <div class="card-head">
-        <h2 id="changes">Newest changes</h2>
+        <h2 id="changes">Changes</h2>
         <StreamSign status={status} />
       </div>
       {events.length === 0 ? (

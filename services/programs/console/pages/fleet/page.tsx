@@ -96,12 +96,18 @@ function Overview({
   const state = live.state.value;
   switch (state.kind) {
     case 'loading':
-      return <Skeleton what="counts" />;
+      return (
+        <div class="fleet-wait is-top">
+          <Skeleton what="counts" />
+        </div>
+      );
     case 'rebuilding':
       return (
-        <p class="notice" role="status">
-          The service builds the index of the account. Counts and filters follow in a few seconds.
-        </p>
+        <div class="fleet-wait is-top">
+          <p class="notice" role="status">
+            The service builds the index of the account. Counts and filters follow in a few seconds.
+          </p>
+        </div>
       );
     case 'failed':
       return (
@@ -167,7 +173,13 @@ function List({
       </>
     );
   }
-  if (total === undefined) return <Skeleton what="instances" />;
+  if (total === undefined) {
+    return (
+      <div class="fleet-wait">
+        <Skeleton what="instances" />
+      </div>
+    );
+  }
   if (total === 0) return <NoRows view={view} />;
   return (
     <>
