@@ -265,6 +265,9 @@ function plannedConsole(ports: number, number: number): PlannedProcess {
   const port = ports + CONSOLES + 2 * number;
   return served({ name: `console${number}`, kind: 'console', port }, port + 1, {
     SERVICE_CONSOLE_PORT: `${port}`,
+    // The balancer's address, which the pages show.
+    SERVICE_API_URL: `http://${HOST}:${ports}/v1`,
+    SERVICE_DOCS_ENABLED: 'true',
   });
 }
 

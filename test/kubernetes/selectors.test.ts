@@ -142,10 +142,9 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
   parts('include enough consoles, with their public address in consoles and ctl', () => {
     const { spec } = single('Deployment', 'console');
     assert.ok((spec.replicas ?? 0) >= (overlay === 'local' ? 1 : 2));
-    const { SERVICE_CONSOLE_ORIGIN: origin = '' } = variablesOf(
-      serviceContainer(spec.template),
-      manifests,
-    );
+    const variables = variablesOf(serviceContainer(spec.template), manifests);
+    const { SERVICE_CONSOLE_ORIGIN: origin = '', SERVICE_API_URL: api = '' } = variables;
+    assert.match(api, overlay === 'local' ? /^http:\/\/127\.0\.0\.1:8000\/v1$/ : /^https:/);
     const ctl = single('Deployment', 'ctl').spec.template;
     assert.is(variablesOf(serviceContainer(ctl), manifests)['SERVICE_CONSOLE_ORIGIN'], origin);
     assert.match(origin, overlay === 'local' ? /^http:\/\/127\.0\.0\.1:/ : /^https:/);

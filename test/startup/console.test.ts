@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { makeSetUpLink } from '#console/people/entry';
+import { freePort } from '#deploy/local/servers/free-port';
 import { systemClock } from '#stdlib/clock';
 import { systemRandomness } from '#stdlib/randomness';
 import { cassandraAccountStore } from '#storage/cassandra/accounts';
@@ -47,6 +48,36 @@ beside('opens with the printed link, and its cookies do not authorize API calls'
     assert.is(`${run.stderr()} ${JSON.stringify(lines)}`.includes(secret), false);
   }
 });
+
+for (const [what, variables, shown] of [
+  ['its own listener', {}, /^\{"api_url":"http:\/\/127\.0\.0\.1:\d+\/v1"\}$/],
+  [
+    'the configured base URL, with its documentation',
+    { SERVICE_API_URL: 'https://api.example.com/v1', SERVICE_DOCS_ENABLED: 'true' },
+    /"https:\/\/api\.example\.com\/v1","api_docs_url":"https:\/\/api\.example\.com\/docs"/,
+  ],
+  [
+    'no address if visitors of a public console cannot reach the listener',
+    { SERVICE_CONSOLE_ORIGIN: 'https://console.example.com' },
+    /^\{\}$/,
+  ],
+] as const) {
+  beside(`shows members ${what}`, async () => {
+    const port = await freePort();
+    const own = { SERVICE_LOCAL_ACCOUNT: 'true', SERVICE_CONSOLE_PORT: `${port}` };
+    const run = runMain(['standalone'], { ...own, ...variables });
+    await run.says(/Ctrl-C/);
+    const [, link = '', origin = ''] =
+      /Console {2}((https?:\/\/[^/]+)\/#\/set-up\/\S+)/.exec(run.stdout()) ?? [];
+    const browser = new Browser(`http://127.0.0.1:${port}`, { origin, from: '127.0.0.1' });
+    await browser.expect(201, 'POST', '/setup', { ...OWNER, token: tokenIn(link) });
+    const { data } = await browser.expect(200, 'GET', '/me');
+    const { api_url, api_docs_url } = data;
+    assert.match(JSON.stringify({ api_url, api_docs_url }), shown);
+    run.child.kill('SIGTERM');
+    assert.is(await run.ended, 0, run.stderr());
+  });
+}
 
 beside('is absent if disabled', async () => {
   const run = runMain(['standalone'], { SERVICE_CONSOLE_ENABLED: 'false' });

@@ -68,6 +68,11 @@ for (const [name, value] of [
   ),
   ['SERVICE_RETENTION_DAYS', 'free=30,free=31'],
   ['SERVICE_RETENTION_DAYS', 'free=30, pro=31'],
+  ...['api.example.com/v1', 'ftp://a.example/v1', 'https://a.example', 'https://a.example/v1/'].map(
+    (value) => ['SERVICE_API_URL', value] as const,
+  ),
+  ['SERVICE_API_URL', 'https://user:word@a.example/v1'],
+  ['SERVICE_API_URL', 'https://a.example/?q=/v1'],
   ['SERVICE_prot', '1'],
 ] as const) {
   variables(`such as ${name}=${value} are rejected with one line that names them`, () => {

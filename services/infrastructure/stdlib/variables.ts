@@ -175,6 +175,14 @@ export const CONSOLE_VARIABLES = {
     .describe(
       'Public address of the console in links, such as https://console.example.com. With https, browsers send cookies only over TLS. Unset: the console serves only loopback, over HTTP.',
     ),
+  SERVICE_API_URL: z
+    .url({ protocol: /^https?$/, error: 'must be https://host/v1 or http://host/v1' })
+    .refine(isNameless, 'must not name a user')
+    .refine((url) => url.endsWith('/v1') && endsWithPath(url), 'must end in /v1')
+    .optional()
+    .describe(
+      'Base URL of the API in the examples of the console, such as https://api.example.com/v1. Unset: a standalone process with a console on loopback shows its own listener. Other consoles show a placeholder.',
+    ),
 } as const;
 
 const protocol = z

@@ -37,6 +37,10 @@ export type Me = {
   readonly role: Role;
   readonly permissions: readonly Permission[];
   readonly session: { readonly id: string; readonly expires_at: string };
+  /** Base URL of the API, ending in `/v1`. Absent if the console does not know the address. */
+  readonly api_url?: string;
+  /** Page with the API documentation. Absent if the API serves no documentation. */
+  readonly api_docs_url?: string;
 };
 
 /** Row of `GET /api/accounts`. */

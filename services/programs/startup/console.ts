@@ -55,7 +55,10 @@ export async function openConsole(config: Config, stop: AbortSignal): Promise<Op
   const { engine, limiter } = behind;
   const heard = Promise.all([engine.ready(), limiter.ready()]);
   await Promise.race([heard, sleep(foundation.clock, NODES_MS_MAX)]);
-  const own = { clusterSecrets: clusterSecretsOf(config, foundation), localAccountId: undefined };
+  const own = {
+    ...{ clusterSecrets: clusterSecretsOf(config, foundation), localAccountId: undefined },
+    api: apiAddressesOf(config, undefined),
+  };
   const running = opening.use(await consoleOn(config, foundation, stores, behind, own));
   const port = await openProcessPort(config, foundation);
   if (port !== undefined) opening.use(port);
@@ -65,6 +68,13 @@ export async function openConsole(config: Config, stop: AbortSignal): Promise<Op
   return opening.move();
 }
 
+/** Facts about the edge in the same process. */
+type Beside = {
+  readonly clusterSecrets: Reloadable<readonly string[]>;
+  /** Address of the edge's listener, such as `http://127.0.0.1:8000`. */
+  readonly apiAddress: string;
+};
+
 /**
  * Opens the console of a standalone process, on the same stores and with the secrets of its edge.
  */
@@ -73,9 +83,12 @@ export async function consoleBeside(
   foundation: Foundation,
   stores: LocalStores | SharedStores,
   behind: Behind,
-  clusterSecrets: Reloadable<readonly string[]>,
+  { clusterSecrets, apiAddress }: Beside,
 ): Promise<ConsoleBeside> {
-  const own = { clusterSecrets, localAccountId: LOCAL_ACCOUNT_ID };
+  const own = {
+    ...{ clusterSecrets, localAccountId: LOCAL_ACCOUNT_ID },
+    api: apiAddressesOf(config, apiAddress),
+  };
   const running = await consoleOn(config, foundation, stores, behind, own);
   const { origin } = running;
   const { clock, randomness } = foundation;
@@ -100,7 +113,7 @@ async function consoleOn(
   foundation: Foundation,
   stores: LocalStores | SharedStores,
   { admin, audit: trail, engine, limiter, accountNews }: Behind,
-  own: Pick<ConsoleConfig, 'clusterSecrets' | 'localAccountId'>,
+  own: Pick<ConsoleConfig, 'clusterSecrets' | 'localAccountId' | 'api'>,
 ) {
   const { SERVICE_CONSOLE_HOST: host, SERVICE_CONSOLE_ORIGIN: origin } = config;
   if (origin === undefined && !isLoopbackHost(host.includes(':') ? `[${host}]` : host)) {
@@ -134,4 +147,26 @@ async function consoleOn(
     metrics,
   };
   return await composeConsole(listen, consoleConfig, ports);
+}
+
+/** Listen addresses for all interfaces, which no client can call. */
+const EVERY_INTERFACE = ['0.0.0.0', '[::]'];
+
+/**
+ * Addresses of the API for the pages: as configured, or `listener` if the pages are only for this
+ * machine. Visitors of a public console cannot reach the listener under its own address.
+ */
+function apiAddressesOf(config: Config, listener: string | undefined): ConsoleConfig['api'] {
+  const { SERVICE_API_URL: configured, SERVICE_CONSOLE_ORIGIN: origin } = config;
+  const isLocal = origin === undefined || isLoopbackHost(new URL(origin).hostname);
+  const url = configured ?? (isLocal ? localUrlOf(listener) : undefined);
+  if (url === undefined) return undefined;
+  const docsUrl = config.SERVICE_DOCS_ENABLED ? url.replace(/v1$/, 'docs') : undefined;
+  return { url, docsUrl };
+}
+
+function localUrlOf(listener: string | undefined): string | undefined {
+  if (listener === undefined) return undefined;
+  const { hostname, port } = new URL(listener);
+  return `http://${EVERY_INTERFACE.includes(hostname) ? '127.0.0.1' : hostname}:${port}/v1`;
 }

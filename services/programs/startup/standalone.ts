@@ -47,7 +47,11 @@ export async function openStandalone(given: Config, stop?: AbortSignal): Promise
   const edgePorts = { engine, limiter, clock, randomness, metrics, logger, accountNews, tracer };
   const edge = opening.use(await composeEdge(edgeConfig, edgePorts));
   const people = config.SERVICE_CONSOLE_ENABLED
-    ? opening.use(await consoleBeside(config, foundation, stores, behind, clusterSecrets))
+    ? opening.use(
+        await consoleBeside(config, foundation, stores, behind, {
+          ...{ clusterSecrets, apiAddress: edge.address },
+        }),
+      )
     : undefined;
   stop?.throwIfAborted();
   opening.use(operators.ready());

@@ -61,6 +61,7 @@ plan("has a single balancer for edges and consoles, and shares the console's add
   for (const { port, variables } of consoles) {
     assert.is(variables['SERVICE_CONSOLE_PORT'], `${port}`);
     assert.is.not(`http://127.0.0.1:${port}`, consoleAddress);
+    assert.is(variables['SERVICE_API_URL'], `${address}/v1`);
   }
 });
 

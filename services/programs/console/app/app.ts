@@ -252,7 +252,7 @@ type Setting = {
 
 /** Builds all routes of the console. Each route gets only the ports that it needs. */
 export function consoleRoutes(
-  { secrets, localAccountId }: ConsoleConfig,
+  { secrets, localAccountId, api }: ConsoleConfig,
   ports: ConsolePorts,
   { cookies, origin, live }: Setting,
 ): ConsoleRoute[] {
@@ -272,7 +272,7 @@ export function consoleRoutes(
       enter: (link, entrant, visit) => enterBy(entry, link, entrant, visit),
     }),
     ...signInRoutes({ sessions, signIn, live, audit, cookies, localAccountId }),
-    ...ownRoutes({ accounts, members, sessions, live, audit, cookies }),
+    ...ownRoutes({ accounts, members, sessions, live, audit, cookies, api }),
     ...credentialRoutes({ users, live, audit, cookies, passwords, secondFactors, signIn }),
     ...keyRoutes({ keys, clock, members, users, live, audit }),
     ...auditRoutes({ live, audit, trail: ports.trail }),

@@ -28,6 +28,14 @@ export type ConsolePorts = InstancePorts & {
   readonly metrics: Metrics;
 };
 
+/** Addresses of the API that the pages show. */
+export type ApiAddresses = {
+  /** Base URL, ending in `/v1`. */
+  readonly url: string;
+  /** Page with the API documentation. Undefined if the edges serve no documentation. */
+  readonly docsUrl: string | undefined;
+};
+
 /** Console configuration. */
 export type ConsoleConfig = {
   /**
@@ -48,6 +56,8 @@ export type ConsoleConfig = {
    * calls with an idempotency key, and ids of objects that these calls create (decision 134).
    */
   readonly clusterSecrets: Reloadable<readonly string[]>;
+  /** Addresses of the API, for the pages. Absent if the console does not know the API's address. */
+  readonly api?: ApiAddresses | undefined;
   /** Account of a local run, used by `GET /api/setup`. Undefined outside a local run. */
   readonly localAccountId: string | undefined;
 };

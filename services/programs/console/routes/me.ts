@@ -1,5 +1,5 @@
 import { permissionsOf, SESSION_MS_MAX } from '#accounts/people';
-import type { ConsolePorts } from '#console/app/ports';
+import type { ApiAddresses, ConsolePorts } from '#console/app/ports';
 import { type ConsoleRoute, callerRoute, lineOf, SwitchBody } from '#console/app/route';
 import { type Cookies, done, shown } from '#console/app/visit';
 import type { ConsoleAudit } from '#console/people/audit';
@@ -11,6 +11,7 @@ type OwnParts = Pick<ConsolePorts, 'accounts' | 'members' | 'sessions'> & {
   readonly live: LiveSessions;
   readonly audit: ConsoleAudit;
   readonly cookies: Cookies;
+  readonly api: ApiAddresses | undefined;
 };
 
 /** Routes about the signed-in user: profile, accounts and sessions. */
@@ -104,7 +105,14 @@ async function viewOfMe(parts: OwnParts, { stored, session, membership }: Caller
       authenticated_by: session.authenticatedBy,
       expires_at: isoTime(session.createdAtMs + SESSION_MS_MAX),
     },
+    ...viewOfApi(parts.api),
   };
+}
+
+function viewOfApi(api: ApiAddresses | undefined) {
+  if (api === undefined) return {};
+  const { url, docsUrl } = api;
+  return { api_url: url, ...(docsUrl !== undefined && { api_docs_url: docsUrl }) };
 }
 
 /** Account name. Null if the account no longer exists. */
