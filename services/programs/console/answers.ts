@@ -43,6 +43,20 @@ export type Me = {
   readonly api_docs_url?: string;
 };
 
+/** First steps of an account, in the order in which a new user takes the steps. */
+export const STEPS = ['key', 'call', 'instance', 'observation', 'connection'] as const;
+
+/** A first step of an account. */
+export type Step = (typeof STEPS)[number];
+
+/** Answer of `GET /api/start`. */
+export type Start = {
+  /** Number and maximum number of the account's instances. */
+  readonly instances: { readonly count: number; readonly max: number };
+  /** Whether each first step is done. Instances of a demonstration do not count. */
+  readonly steps: Readonly<Record<Step, boolean>>;
+};
+
 /** Row of `GET /api/accounts`. */
 export type OwnAccount = { readonly id: string; readonly name: string | null; readonly role: Role };
 

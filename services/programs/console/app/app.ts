@@ -35,6 +35,7 @@ import { keyRoutes } from '#console/routes/keys';
 import { ownRoutes } from '#console/routes/me';
 import { memberRoutes } from '#console/routes/members';
 import { auditRoutes, billingRoutes } from '#console/routes/money';
+import { startRoutes } from '#console/routes/start';
 import { instanceUsageRoutes, usageRoutes } from '#console/routes/usage';
 import { BODY_BYTES_MAX, exchangeOf, HTTP_LIMITS, requestIdFrom } from '#edge/http';
 import { AccountBilling } from '#edge/serve/account';
@@ -136,7 +137,9 @@ function addRoute(
       const params = request.params as Record<string, string | undefined>;
       const visit = visitOf(request, cookies);
       const query = request.query as Record<string, unknown>;
-      const asked = { body: request.body, params, query, visit };
+      // Pages refresh figures by themselves. Such requests do not extend the session.
+      const isUnattended = request.headers['x-unattended'] !== undefined;
+      const asked = { body: request.body, params, query, visit, isUnattended };
       if (isOpen || visit.shown.session === undefined) live.rates.countOpen(visit);
       // A request for a file holds its slot until the file is sent or the stream is aborted.
       const answer = await active.during(
@@ -278,6 +281,7 @@ export function consoleRoutes(
     ...auditRoutes({ live, audit, trail: ports.trail }),
     ...billingRoutes({ live, billing: new AccountBilling(ports.limiter), origin }),
     ...usageRoutes({ live, usage, accounts, clock }),
+    ...startRoutes({ live, accounts, keys, clock, engine: ports.engine }),
     ...instanceUsageRoutes({ live, usage, clock, engine: ports.engine }),
     ...memberRoutes({ users, members, keys, clock, randomness, live, audit, origin }),
   ];

@@ -14,6 +14,8 @@ type Asked = {
   /** Query parameters, not validated. */
   readonly query: Readonly<Record<string, unknown>>;
   readonly visit: Visit;
+  /** Whether the page sent the request by itself. */
+  readonly isUnattended: boolean;
 };
 
 /** A route of the console. The path is relative to `/api`. */
@@ -61,7 +63,7 @@ export function callerRoute<Body>(
     path,
     isOpen: false,
     async serve(asked) {
-      const caller = await live.callerOf(asked.visit);
+      const caller = await live.callerOf(asked.visit, !asked.isUnattended);
       live.rates.countOf(caller.session, shape);
       if (permission !== undefined) assertMayDo(caller, permission);
       return await answer({ ...asked, caller, body: checked(body, asked.body) });

@@ -15,7 +15,12 @@ export const PAGE_ROWS_MAX = 100;
 
 /** Partial answer to `GET /instances`. `cycle_count` counts the current generation. */
 const ListPage = z.object({
-  data: z.array(z.object({ id: z.string(), name: z.string(), cycle_count: z.number() })),
+  data: z.array(
+    z.object({
+      ...{ id: z.string(), name: z.string(), cycle_count: z.number() },
+      tags: z.record(z.string(), z.string()).default({}),
+    }),
+  ),
   pagination: z.object({ total: z.number() }),
 });
 
@@ -25,8 +30,17 @@ const HistoryPage = z.object({
   pagination: z.object({ total: z.number() }),
 });
 
+/** Partial answer to `GET /webhooks`. */
+const WebhookList = z.object({ data: z.array(z.unknown()) });
+
 /** A listed instance, with the cycles in its current generation. */
 export type ListedCycles = { readonly id: string; readonly name: string; readonly cycles: number };
+
+/** A tag: key and value. */
+type Tag = readonly [key: string, value: string];
+
+/** A listed instance with its tags. */
+type ListedTags = ListedCycles & { readonly tags: Readonly<Record<string, string>> };
 
 /** A history entry. */
 export type HistoryEntry = {
@@ -65,13 +79,24 @@ export class EngineReads {
     return Math.max(0, this.#endMs - this.#clock.monotonicMs());
   }
 
-  /** A page with the account's instances, newest first, and the total instance count. */
-  async list(offset: number): Promise<{ rows: ListedCycles[]; total: number }> {
+  /**
+   * A page with the account's instances, newest first, and the total instance count. With `tag`,
+   * only instances with this tag; throws `index_rebuilding` while the index is built.
+   */
+  async list(offset: number, tag?: Tag): Promise<{ rows: ListedTags[]; total: number }> {
     const order = { sort: 'created_at', order: 'desc' } as const;
-    const command = { kind: 'list', limit: PAGE_ROWS_MAX, offset, ...order } as const;
+    const filter = tag === undefined ? {} : { filter: { tags: [tag] } };
+    const command = { kind: 'list', limit: PAGE_ROWS_MAX, offset, ...order, ...filter } as const;
     const { data, pagination } = ListPage.parse(await this.#ask('', command));
-    const rows = data.map(({ id, name, cycle_count: cycles }) => ({ id, name, cycles }));
+    const rows = data.map(({ cycle_count: cycles, ...row }) => ({ ...row, cycles }));
     return { rows, total: pagination.total };
+  }
+
+  /** Number of webhook endpoints of the account. */
+  async webhookCount(): Promise<number> {
+    const none = { settings: {}, positions: [] };
+    const list = { kind: 'webhook', action: 'list', endpointId: '', ...none } as const;
+    return WebhookList.parse(await this.#ask('', list)).data.length;
   }
 
   /**

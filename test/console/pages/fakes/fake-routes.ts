@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Start } from '#console/answers';
 import type { AddRoute } from '#test/console/pages/fakes/add-route';
 import { addBackendRoutes, FakeBackend } from '#test/console/pages/fakes/fake-backend';
 import { addInstanceRoutes, type FakeInstance } from '#test/console/pages/fakes/fake-instances';
@@ -21,6 +22,7 @@ export type FakeAccount = {
   /** Usage of the current month by instance. */
   byInstance: Record<string, unknown>;
   billing: Record<string, unknown>;
+  start: Start;
   /** Request bodies, newest last. */
   readonly sent: {
     readonly route: string;
@@ -64,7 +66,12 @@ export function emptyAccount(): FakeAccount {
   };
   const billing = { plan: 'free', may_subscribe: false, may_manage: false, plans: PLANS };
   const broken = new Map();
+  const start = {
+    instances: { count: 0, max: 1_000 },
+    steps: { key: false, call: false, instance: false, observation: false, connection: false },
+  };
   return {
+    start,
     ...{ keys: [], lines: [], usage, months: [month], byInstance, billing },
     ...{ instances: [], backends: new Map(), sent: [], broken },
   };
@@ -110,6 +117,7 @@ export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void 
       new FakeBackend(account, name, strengths, description).instance,
   );
   addBackendRoutes(add, account);
+  add('GET', '/api/start', () => ({ data: account.start }));
   add('GET', '/api/usage', () => ({ data: account.usage }));
   add('GET', '/api/usage/months', () => ({ data: account.months }));
   add('GET', '/api/usage/instances', () => ({ data: account.byInstance }));

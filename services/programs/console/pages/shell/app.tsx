@@ -64,9 +64,9 @@ function Routed({ me, path }: { readonly me: Me; readonly path: string }) {
   if (/^\/(?:fleet|instances)(?:\/|$)/.test(path)) return <InstanceRoutes me={me} />;
   switch (path) {
     case '/':
-      return may('instances.read') ? <HomePage /> : <OverviewPage />;
+      return may('instances.read') ? <HomePage /> : <OverviewPage me={me} />;
     case '/overview':
-      return <OverviewPage />;
+      return <OverviewPage me={me} />;
     case '/keys':
       return may('keys.read') ? <KeysPage /> : <NotAllowed />;
     case '/usage':

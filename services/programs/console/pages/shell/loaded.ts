@@ -1,11 +1,13 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Refused } from '#pages/shell/api';
 
-/** State of loading a value. */
-type Loaded<Value> =
-  | { readonly kind: 'loading' }
+/** Result of loading a value. */
+type Outcome<Value> =
   | { readonly kind: 'failed'; readonly refusal: Refused }
   | { readonly kind: 'ready'; readonly value: Value };
+
+/** State of loading a value. */
+type Loaded<Value> = { readonly kind: 'loading' } | Outcome<Value>;
 
 /** A loaded value and a reload function. The old value stays visible during a reload. */
 export type Loading<Value> = {
@@ -35,7 +37,8 @@ export function useLoaded<Value>(load: () => Promise<Value>, of = ''): Loading<V
   return { loaded, reload };
 }
 
-async function outcomeOf<Value>(load: () => Promise<Value>): Promise<Loaded<Value>> {
+/** Loads a value. A bug becomes a refusal, and is reported to the browser's console. */
+export async function outcomeOf<Value>(load: () => Promise<Value>): Promise<Outcome<Value>> {
   try {
     return { kind: 'ready', value: await load() };
   } catch (error) {

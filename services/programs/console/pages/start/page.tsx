@@ -1,42 +1,109 @@
-import type { Usage } from '#console/answers';
-import { inWords, numberText } from '#pages/parts/format';
-import { api } from '#pages/shell/api';
-import { useLoaded } from '#pages/shell/loaded';
+import type { Me, Start, Usage } from '#console/answers';
+import { counted, inWords, numberText } from '#pages/parts/format';
 import { may } from '#pages/shell/session';
+import { startApi } from '#pages/start/api';
+import { HOW_TO_SET, UNKNOWN_API } from '#pages/start/examples';
+import { type Refreshed, useRefreshed } from '#pages/start/refreshed';
 import { UsageCards } from '#view/billing/usage';
-import { WhenLoaded } from '#view/parts/notice';
+import { RefusalNotice, WhenLoaded } from '#view/parts/notice';
+import { CopyButton } from '#view/parts/text';
 import { Link, Page } from '#view/shell/router';
+import { FirstSteps } from '#view/start/first-steps';
 
-const FIRST_CALL = `curl -X POST https://YOUR-HOST/v1/instances \\
-  -H "Authorization: Bearer $API_KEY" \\
-  -H "Content-Type: application/json" \\
-  -d '{"name": "Ada"}'`;
+/**
+ * Interval of refreshes while the tab is visible, in milliseconds: a call of the API appears within
+ * seconds. The requests do not count for the account.
+ */
+const REFRESH_MS = 5_000;
 
-/** Overview page: usage, limits and first steps. */
-export function OverviewPage() {
+/** Overview page: address of the API, first steps, instances, usage and limits. */
+export function OverviewPage({ me }: { readonly me: Me }) {
   return (
     <Page title="Overview">
+      <ApiAddress me={me} />
+      {may('instances.read') ? <StartPart apiUrl={me.api_url ?? UNKNOWN_API} /> : null}
       {may('usage.read') ? <UsagePart /> : null}
-      {may('keys.read') ? <FirstSteps /> : null}
     </Page>
   );
 }
 
+function ApiAddress({ me }: { readonly me: Me }) {
+  const { api_url: url, api_docs_url: docs } = me;
+  return (
+    <section class="card api-address" aria-labelledby="api">
+      <h2 id="api">API</h2>
+      <p class="address">
+        <code>{url ?? UNKNOWN_API}</code>
+        {url === undefined ? null : <CopyButton value={url} what="the address of the API" />}
+      </p>
+      {url === undefined ? <p class="quiet">{HOW_TO_SET}</p> : null}
+      {docs === undefined ? null : (
+        <p>
+          <a href={docs} target="_blank" rel="noreferrer">
+            API documentation
+          </a>
+        </p>
+      )}
+    </section>
+  );
+}
+
+/** First steps and number of instances. */
+function StartPart({ apiUrl }: { readonly apiUrl: string }) {
+  const start = useRefreshed(startApi.start, startApi.startAgain, REFRESH_MS);
+  const { loaded } = start;
+  if (loaded.kind === 'failed') {
+    return (
+      <WhenLoaded loading={start} what="first steps">
+        {() => null}
+      </WhenLoaded>
+    );
+  }
+  const value = loaded.kind === 'ready' ? loaded.value : undefined;
+  return (
+    <>
+      <FirstSteps start={value} apiUrl={apiUrl} />
+      <Instances start={value} />
+    </>
+  );
+}
+
+function Instances({ start }: { readonly start: Start | undefined }) {
+  return (
+    <section class="card" aria-labelledby="instances">
+      <h2 id="instances">Instances</h2>
+      <p class="figure">
+        {start === undefined ? (
+          <span class="quiet">…</span>
+        ) : (
+          <>
+            {numberText(start.instances.count)}{' '}
+            <span class="quiet">of {counted(start.instances.max, 'instance')}</span>
+          </>
+        )}
+      </p>
+      <p>
+        <Link to="/fleet">Open the fleet</Link>
+      </p>
+    </section>
+  );
+}
+
 function UsagePart() {
-  const usage = useLoaded(api.usage);
+  const usage = useRefreshed(startApi.usage, startApi.usageAgain, REFRESH_MS);
   return (
     <WhenLoaded loading={usage} what="usage">
-      {(value) => <Limits usage={value} reload={usage.reload} />}
+      {(value) => <Limits usage={value} lost={usage.lost} />}
     </WhenLoaded>
   );
 }
 
 function Limits({
   usage,
-  reload,
+  lost,
 }: {
   readonly usage: Usage;
-  readonly reload: () => Promise<void>;
+  readonly lost: Refreshed<Usage>['lost'];
 }) {
   return (
     <>
@@ -44,19 +111,14 @@ function Limits({
       <p>
         <Link to="/usage">Usage by day and key</Link>
       </p>
-      <UsageTable usage={usage} reload={reload} />
+      <RefusalNotice refusal={lost} />
+      <UsageTable usage={usage} />
     </>
   );
 }
 
 /** Table of the values in the rings, with reserved and remaining amounts. */
-function UsageTable({
-  usage,
-  reload,
-}: {
-  readonly usage: Usage;
-  readonly reload: () => Promise<void>;
-}) {
+function UsageTable({ usage }: { readonly usage: Usage }) {
   const { requests_in_window: requests, requests_per_minute: requestsMax, plan } = usage;
   const requestsLeft = Math.max(0, requestsMax - requests);
   return (
@@ -65,9 +127,7 @@ function UsageTable({
         <h2 id="limits">
           {plan === undefined ? 'Limits of the account' : `Plan: ${inWords(plan)}`}
         </h2>
-        <button type="button" class="is-small" onClick={() => void reload()}>
-          Refresh
-        </button>
+        <p class="quiet">Refreshed every 5 seconds</p>
       </div>
       <table class="rows is-plain">
         <thead>
@@ -120,30 +180,6 @@ function UsageTable({
           </tr>
         </tbody>
       </table>
-    </section>
-  );
-}
-
-function FirstSteps() {
-  return (
-    <section class="card" aria-labelledby="first">
-      <h2 id="first">First steps</h2>
-      <ol class="steps">
-        <li>
-          {may('keys.write') ? (
-            <>
-              <Link to="/keys">Create an API key</Link> and store it: it is shown once.
-            </>
-          ) : (
-            'Ask an owner or a developer of the account for an API key.'
-          )}
-        </li>
-        <li>
-          Create an instance with the key:
-          <pre>{FIRST_CALL}</pre>
-        </li>
-        <li>Return to this page: it shows the call within seconds.</li>
-      </ol>
     </section>
   );
 }

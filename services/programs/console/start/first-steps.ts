@@ -1,0 +1,72 @@
+import { accountAt } from '#accounts/plan-change';
+import type { Start } from '#console/answers';
+import type { ConsolePorts } from '#console/app/ports';
+import { isDemo } from '#console/demo/marks';
+import { EngineReads } from '#edge/serve/engine-reads';
+import { Fault, toFault } from '#errors/fault';
+
+/** Time limit of all reads, in milliseconds. Shorter than the timeout of the pages. */
+const READS_MS_MAX = 5_000;
+
+/**
+ * Maximum number of instances whose history is read. The listing shows the cycles of most instances,
+ * but can be old by one checkpoint (architecture 3.6).
+ */
+const INSPECTED_MAX = 3;
+
+/** `User-Agent` of the client libraries, the MCP server and the adapters for agents. */
+const CLIENT_LIBRARY = /^identity-engine-/;
+
+/** Ports of the first steps. */
+export type StartPorts = Pick<ConsolePorts, 'engine' | 'clock' | 'accounts' | 'keys'>;
+
+/**
+ * Number of instances, and the first steps that the account has taken. Every step is derived from
+ * present data: keys and their last use, instances and their observations, webhook endpoints. The
+ * account is not charged. Throws the faults of engine and stores.
+ */
+export async function startOf(ports: StartPorts, accountId: string): Promise<Start> {
+  const { accounts, keys, clock } = ports;
+  const reads = new EngineReads(ports, accountId, READS_MS_MAX);
+  const [found, used, { rows, total }, webhooks] = await Promise.all([
+    accounts.find(accountId),
+    keys.listKeys(accountId),
+    reads.list(0),
+    reads.webhookCount(),
+  ]);
+  if (found === undefined) throw new Fault('not_found', 'the account does not exist');
+  const own = rows.filter(({ tags }) => !isDemo(tags));
+  const { instances } = accountAt(found.account, clock.wallMs()).limits;
+  const uses = used.flatMap(({ lastUse }) => lastUse ?? []);
+  return {
+    instances: { count: total, max: instances },
+    steps: {
+      key: used.length > 0,
+      call: uses.length > 0,
+      instance: own.length > 0 || total > rows.length,
+      observation: await hasObservation(reads, own),
+      connection: webhooks > 0 || uses.some(({ client }) => CLIENT_LIBRARY.test(client ?? '')),
+    },
+  };
+}
+
+async function hasObservation(
+  reads: EngineReads,
+  instances: readonly { readonly id: string; readonly cycles: number }[],
+): Promise<boolean> {
+  if (instances.some(({ cycles }) => cycles > 0)) return true;
+  for (const { id } of instances.slice(0, INSPECTED_MAX)) {
+    if ((await newestOf(reads, id)) !== undefined) return true;
+  }
+  return false;
+}
+
+/** Newest observation. Undefined if there is none, or if the instance was deleted meanwhile. */
+async function newestOf(reads: EngineReads, id: string) {
+  try {
+    return await reads.observation(id, 0);
+  } catch (error) {
+    if (toFault(error).code === 'not_found') return undefined;
+    throw error;
+  }
+}
