@@ -57,6 +57,18 @@ export type Start = {
   readonly steps: Readonly<Record<Step, boolean>>;
 };
 
+/** Answer of the routes at `/api/demo-fleet`. */
+export type DemoFleet = {
+  /** Number of instances with the mark of the demonstration. */
+  readonly instances: number;
+  /** Number of agents in a complete demonstration. */
+  readonly agents: number;
+  /** Cycles that loading a complete demonstration costs. */
+  readonly cycles: number;
+  /** Tag of the instances. */
+  readonly tag: { readonly key: string; readonly value: string };
+};
+
 /** Row of `GET /api/accounts`. */
 export type OwnAccount = { readonly id: string; readonly name: string | null; readonly role: Role };
 

@@ -21,6 +21,7 @@ import {
   loopbackOrigins,
   type Visit,
 } from '#console/app/visit';
+import { DemoFleets } from '#console/demo/fleet';
 import { ConsoleAudit } from '#console/people/audit';
 import { enterBy } from '#console/people/entry';
 import { LiveSessions } from '#console/people/live-sessions';
@@ -29,6 +30,7 @@ import { SecondFactors } from '#console/people/second-factors';
 import { SignIn } from '#console/people/sign-in';
 import { FailureTrail } from '#console/people/sign-in-throttle';
 import { credentialRoutes } from '#console/routes/credentials';
+import { demoRoutes } from '#console/routes/demo';
 import { setUpRoutes, signInRoutes } from '#console/routes/entering';
 import { addInstanceRoutes } from '#console/routes/instances';
 import { keyRoutes } from '#console/routes/keys';
@@ -255,10 +257,11 @@ type Setting = {
 
 /** Builds all routes of the console. Each route gets only the ports that it needs. */
 export function consoleRoutes(
-  { secrets, localAccountId, api }: ConsoleConfig,
+  config: ConsoleConfig,
   ports: ConsolePorts,
   { cookies, origin, live }: Setting,
 ): ConsoleRoute[] {
+  const { secrets, localAccountId, api } = config;
   const { users, sessions, members, accounts, clock, randomness, keys, usage } = ports;
   const audit = new ConsoleAudit(ports.trail);
   const passwords = new Passwords();
@@ -281,6 +284,7 @@ export function consoleRoutes(
     ...auditRoutes({ live, audit, trail: ports.trail }),
     ...billingRoutes({ live, billing: new AccountBilling(ports.limiter), origin }),
     ...usageRoutes({ live, usage, accounts, clock }),
+    ...demoRoutes({ live, audit, fleets: new DemoFleets(ports, config) }),
     ...startRoutes({ live, accounts, keys, clock, engine: ports.engine }),
     ...instanceUsageRoutes({ live, usage, clock, engine: ports.engine }),
     ...memberRoutes({ users, members, keys, clock, randomness, live, audit, origin }),

@@ -25,6 +25,8 @@ export type AuditAction =
   | 'member.role'
   | 'member.remove'
   | 'audit.export'
+  | 'demo.load'
+  | 'demo.remove'
   | 'key.create'
   | 'key.rename'
   | 'key.scope'

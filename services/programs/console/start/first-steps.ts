@@ -31,7 +31,7 @@ export async function startOf(ports: StartPorts, accountId: string): Promise<Sta
   const [found, used, { rows, total }, webhooks] = await Promise.all([
     accounts.find(accountId),
     keys.listKeys(accountId),
-    reads.list(0),
+    reads.listTagged(0),
     reads.webhookCount(),
   ]);
   if (found === undefined) throw new Fault('not_found', 'the account does not exist');

@@ -18,7 +18,7 @@ const ListPage = z.object({
   data: z.array(
     z.object({
       ...{ id: z.string(), name: z.string(), cycle_count: z.number() },
-      tags: z.record(z.string(), z.string()).default({}),
+      ...{ created_at: z.string(), tags: z.record(z.string(), z.string()).default({}) },
     }),
   ),
   pagination: z.object({ total: z.number() }),
@@ -39,8 +39,11 @@ export type ListedCycles = { readonly id: string; readonly name: string; readonl
 /** A tag: key and value. */
 type Tag = readonly [key: string, value: string];
 
-/** A listed instance with its tags. */
-type ListedTags = ListedCycles & { readonly tags: Readonly<Record<string, string>> };
+/** A listed instance with its tags, and its creation time in Unix milliseconds. */
+type ListedTags = ListedCycles & {
+  readonly tags: Readonly<Record<string, string>>;
+  readonly createdAtMs: number;
+};
 
 /** A history entry. */
 export type HistoryEntry = {
@@ -79,17 +82,32 @@ export class EngineReads {
     return Math.max(0, this.#endMs - this.#clock.monotonicMs());
   }
 
+  /** A page with the account's instances, newest first, and the total instance count. */
+  async list(offset: number): Promise<{ rows: ListedCycles[]; total: number }> {
+    const { rows, total } = await this.listTagged(offset);
+    return { rows: rows.map(({ id, name, cycles }) => ({ id, name, cycles })), total };
+  }
+
   /**
-   * A page with the account's instances, newest first, and the total instance count. With `tag`,
-   * only instances with this tag; throws `index_rebuilding` while the index is built.
+   * The same page with the tags of the instances. With `tag`, only instances with this tag: throws
+   * `index_rebuilding` while the index is built.
    */
-  async list(offset: number, tag?: Tag): Promise<{ rows: ListedTags[]; total: number }> {
+  async listTagged(offset: number, tag?: Tag): Promise<{ rows: ListedTags[]; total: number }> {
     const order = { sort: 'created_at', order: 'desc' } as const;
     const filter = tag === undefined ? {} : { filter: { tags: [tag] } };
     const command = { kind: 'list', limit: PAGE_ROWS_MAX, offset, ...order, ...filter } as const;
     const { data, pagination } = ListPage.parse(await this.#ask('', command));
-    const rows = data.map(({ cycle_count: cycles, ...row }) => ({ ...row, cycles }));
+    const rows = data.map(({ id, name, cycle_count: cycles, tags, created_at }) => ({
+      ...{ id, name, cycles, tags },
+      createdAtMs: Date.parse(created_at),
+    }));
     return { rows, total: pagination.total };
+  }
+
+  /** Number of readable observations in all generations of an instance. */
+  async observationCount(instanceId: string): Promise<number> {
+    const command = { kind: 'readHistory', limit: 1, offset: 0, isEveryGeneration: true } as const;
+    return HistoryPage.parse(await this.#ask(instanceId, command)).pagination.total;
   }
 
   /** Number of webhook endpoints of the account. */
