@@ -12,6 +12,7 @@ import { FleetFilters } from '#view/fleet/filters';
 import { COURSE_ROWS, FleetTable, type Selected } from '#view/fleet/table';
 import { Empty, RefusalNotice, Skeleton } from '#view/parts/notice';
 import { Link, Page } from '#view/shell/router';
+import { DemoNotice, DemoOffer } from '#view/start/demo';
 
 /** All instances of the account: counts, newest changes, and a table with filters. */
 export function FleetPage({ query }: { readonly query: string }) {
@@ -27,6 +28,10 @@ export function FleetPage({ query }: { readonly query: string }) {
   const refresh = (): void => {
     setNewer(0);
     fleet.reload();
+  };
+  const onChanged = (): void => {
+    refresh();
+    void live.count();
   };
   useEffect(() => {
     setNewer(0);
@@ -44,7 +49,7 @@ export function FleetPage({ query }: { readonly query: string }) {
         ) : undefined
       }
     >
-      <Overview {...{ live, view, fleet }} />
+      <Overview {...{ live, view, fleet, onChanged }} />
       <section class="fleet-list" aria-labelledby="list">
         <div class="card-head">
           <h2 id="list">Instances</h2>
@@ -58,7 +63,11 @@ export function FleetPage({ query }: { readonly query: string }) {
           )}
         </div>
         <FleetFilters view={view} />
-        <List {...{ fleet, view, selected, open }} onSelect={setSelected} onOpen={setOpen} />
+        <List
+          {...{ fleet, view, selected, open, onChanged }}
+          onSelect={setSelected}
+          onOpen={setOpen}
+        />
       </section>
       <BulkBar
         {...{ selected, view, total: fleet.total ?? 0, isWriter: may('instances.write') }}
@@ -66,8 +75,7 @@ export function FleetPage({ query }: { readonly query: string }) {
         onClear={() => setSelected(new Map())}
         onDone={() => {
           setSelected(new Map());
-          refresh();
-          void live.count();
+          onChanged();
         }}
       />
     </Page>
@@ -88,10 +96,12 @@ function Overview({
   live,
   view,
   fleet,
+  onChanged,
 }: {
   readonly live: LiveFleet;
   readonly view: FleetView;
   readonly fleet: FleetList;
+  readonly onChanged: () => void;
 }) {
   const state = live.state.value;
   switch (state.kind) {
@@ -126,6 +136,7 @@ function Overview({
         fleet.loaded().find((row) => row.id === id)?.name ?? live.names.value.get(id);
       return (
         <>
+          <DemoNotice counts={counts} onRemoved={onChanged} />
           <div class="fleet-top">
             <CountsPart {...{ counts, view }} />
             <ChangesPart {...{ events, nameOf, status: live.status.value }} />
@@ -149,7 +160,9 @@ function List({
   open,
   onSelect,
   onOpen,
+  onChanged,
 }: {
+  readonly onChanged: () => void;
   readonly fleet: FleetList;
   readonly view: FleetView;
   readonly selected: Selected;
@@ -180,7 +193,7 @@ function List({
       </div>
     );
   }
-  if (total === 0) return <NoRows view={view} />;
+  if (total === 0) return <NoRows view={view} onChanged={onChanged} />;
   return (
     <>
       <FleetTable {...{ fleet, selected, open, onSelect, onOpen }} />
@@ -189,7 +202,7 @@ function List({
   );
 }
 
-function NoRows({ view }: { readonly view: FleetView }) {
+function NoRows({ view, onChanged }: { readonly view: FleetView; readonly onChanged: () => void }) {
   if (isFiltered(view)) {
     return (
       <Empty title="No instance matches">
@@ -203,10 +216,13 @@ function NoRows({ view }: { readonly view: FleetView }) {
   return (
     <Empty title="There are no instances yet">
       {may('instances.write') ? (
-        <p>
-          <Link to="/instances/new">Create an instance</Link> from a persona or the personality
-          test, or send requests to the API.
-        </p>
+        <>
+          <p>
+            <Link to="/instances/new">Create an instance</Link> from a persona or the personality
+            test, or send requests to the API.
+          </p>
+          <DemoOffer onLoaded={onChanged} />
+        </>
       ) : (
         <p>Owners and developers of the account can create instances.</p>
       )}

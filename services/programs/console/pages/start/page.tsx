@@ -8,6 +8,7 @@ import { UsageCards } from '#view/billing/usage';
 import { RefusalNotice, WhenLoaded } from '#view/parts/notice';
 import { CopyButton } from '#view/parts/text';
 import { Link, Page } from '#view/shell/router';
+import { DemoOffer } from '#view/start/demo';
 import { FirstSteps } from '#view/start/first-steps';
 
 /**
@@ -85,6 +86,7 @@ function Instances({ start }: { readonly start: Start | undefined }) {
       <p>
         <Link to="/fleet">Open the fleet</Link>
       </p>
+      <DemoOffer />
     </section>
   );
 }
