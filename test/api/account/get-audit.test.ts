@@ -39,7 +39,16 @@ trail('has every write to an instance, with key, address and request id', async 
     assert.is(address, '127.0.0.1');
   }
   assert.is(lines[2]?.request_id, 'my-request-1');
-  assert.not.match(JSON.stringify(lines), /Eve/);
+  assert.equal(
+    lines.map(({ before, after }) => [before?.name, after?.name]),
+    [
+      ['Eve', undefined],
+      ['Eve', undefined],
+      ['Ada', 'Eve'],
+      [undefined, 'Ada'],
+    ],
+    'the trail still has the name of a deleted instance',
+  );
 });
 
 trail('has the outcome of each write that was refused or replayed', async () => {

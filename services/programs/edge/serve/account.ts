@@ -154,11 +154,12 @@ export class AuditedCall {
   }
 
   /**
-   * Writes the first line of a target, and fulfils when it is durable. If it rejects with `audit_unavailable`
-   * or `audit_full`, the write must not happen.
+   * Writes the first line of a target, and fulfils when the line is durable. `named` has the names
+   * of the target before and after the write: after a deletion, only the line has the name. If the
+   * promise rejects with `audit_unavailable` or `audit_full`, the write must not happen.
    */
-  async begin(target: string): Promise<void> {
-    const entry: AuditEntry = { ...this.#entry, target, outcome: 'begun' };
+  async begin(target: string, named: Pick<AuditEntry, 'before' | 'after'> = {}): Promise<void> {
+    const entry: AuditEntry = { ...this.#entry, ...named, target, outcome: 'begun' };
     const of = await this.#audit.append(this.#accountId, entry, this.#linesMax);
     this.#begun.push({ target, of });
   }

@@ -5,6 +5,7 @@ import type { AuditedCall } from '#edge/serve/account';
 import { Fault, faultFor, invalid, toFault } from '#errors/fault';
 import { CALL_TIMEOUT_MS_MAX } from '#grpc/call-bounds';
 import {
+  bodyText,
   type EngineAnswer,
   type EngineCall,
   type EngineClient,
@@ -104,12 +105,13 @@ export class EngineCalls {
   }
 
   /**
-   * Looks up the instance, writes the audit line, then asks the engine. A write to a missing
-   * instance changes nothing and leaves no line. Audited writes are rare, so the extra read is
-   * cheap.
+   * Looks up the instance, writes the audit line with the name of the instance, then asks the
+   * engine. A write to a missing instance changes nothing and leaves no line. Audited writes are
+   * rare, so the extra read is cheap.
    */
   async #askedAudited(call: EngineCall, audited: AuditedCall): Promise<EngineAnswer> {
-    if (call.command.kind !== 'create' && !(await this.#isThere(call))) {
+    const present = call.command.kind === 'create' ? {} : await this.#present(call);
+    if (present === undefined) {
       if (call.idempotency === undefined) throw noSuchInstance();
       // A repeated deletion can still have a stored answer, and cannot change anything.
       const replayed = this.#engine.ask({ ...call, isReplayOnly: true });
@@ -119,16 +121,17 @@ export class EngineCalls {
     }
     const parentId = forkOf(call)?.start?.parentId;
     if (parentId !== undefined) await audited.begin(parentId);
-    await audited.begin(call.instanceId);
+    await audited.begin(call.instanceId, namesIn(call, present));
     return await this.#engine.ask(call);
   }
 
-  async #isThere({
+  /** The instance of a call; undefined if the account has no such instance. */
+  async #present({
     accountId,
     instanceId,
     deadlineAtMs,
     traceparent,
-  }: EngineCall): Promise<boolean> {
+  }: EngineCall): Promise<NamedInstance | undefined> {
     const read = {
       accountId,
       instanceId,
@@ -136,10 +139,10 @@ export class EngineCalls {
       command: { kind: 'readInstance' },
     } as const;
     try {
-      await this.#engine.ask(traced(unnamedCall(read), traceparent));
-      return true;
+      const answer = await this.#engine.ask(traced(unnamedCall(read), traceparent));
+      return (JSON.parse(bodyText(answer)) as { readonly data?: NamedInstance }).data ?? {};
     } catch (error) {
-      if (toFault(error).code === 'not_found') return false;
+      if (toFault(error).code === 'not_found') return undefined;
       throw error;
     }
   }
@@ -215,6 +218,22 @@ export class EngineCalls {
     }
     throw faultFor('already_exists', 'found no free instance id; retry');
   }
+}
+
+/** The name in an instance as an engine answers it. */
+type NamedInstance = { readonly name?: string };
+
+/** Names of an instance before and after a write, for the audit line. */
+function namesIn(
+  { command }: EngineCall,
+  { name: before }: NamedInstance,
+): Parameters<AuditedCall['begin']>[1] {
+  const isNamed = command.kind === 'create' || command.kind === 'rename';
+  const after = isNamed ? command.name : undefined;
+  return {
+    ...(before !== undefined && { before: { name: before } }),
+    ...(after !== undefined && { after: { name: after } }),
+  };
 }
 
 /** Wanted start of a fork; undefined for every other call. */
