@@ -33,7 +33,7 @@ async function useInstances(browser: Browser): Promise<string> {
   const { data: used } = await browser.expect(200, 'GET', '/usage/instances');
   assert.equal(used['instances'], [{ id, name: 'Iris', cycles: 1 }]);
   assert.equal([used['other_cycles'], used['is_complete']], [0, true]);
-  const { body: trail } = await browser.expect(200, 'GET', `/audit?target=${id}`);
+  const { body: trail } = await browser.expect(200, 'GET', `/audit?search=${id}`);
   assert.equal([trail.data[0].action, trail.data[0].actor.kind], ['instance.create', 'user']);
   return id;
 }

@@ -154,31 +154,61 @@ export type KeyWanted = {
   readonly networks?: readonly string[];
 };
 
-/** A line of the audit trail. */
-export type AuditLine = {
-  readonly month: string;
-  readonly seq: number;
-  readonly at: string;
-  readonly actor: {
-    readonly kind: string;
-    readonly id?: string;
-    readonly session?: string;
-    readonly name?: string;
-  };
-  readonly address?: string;
-  readonly request_id?: string;
-  readonly action: string;
-  readonly target?: string;
-  readonly outcome: string;
-  readonly of?: string;
-  readonly before?: Readonly<Record<string, unknown>>;
-  readonly after?: Readonly<Record<string, unknown>>;
+/** Actor or target of an audited action. */
+export type AuditParty = {
+  readonly id?: string;
+  /** Name of a user, key or instance. Absent if the name is not known. */
+  readonly name?: string;
+  /** Email of a user, or masked value of a key. */
+  readonly more?: string;
 };
 
-/** Answer of `GET /api/audit`, newest lines first. */
+/** Results of audited actions, as filters and answers name them. */
+export const AUDIT_RESULTS = [
+  'done',
+  'repeated',
+  'refused',
+  'failed',
+  'running',
+  'unknown',
+] as const;
+
+/**
+ * Result of an audited action. `repeated`: the stored answer of an earlier action was sent again.
+ * `unknown`: the line with the outcome is missing.
+ */
+export type AuditResult = (typeof AUDIT_RESULTS)[number];
+
+/** Row of `GET /api/audit`: an action, from one or two lines of the trail. */
+export type AuditRow = {
+  /** Place of the first line: month and number, such as `2026-01.17`. */
+  readonly id: string;
+  readonly at: string;
+  readonly action: string;
+  readonly actor: AuditParty & { readonly kind: string; readonly session?: string };
+  readonly target?: AuditParty;
+  readonly result: AuditResult;
+  /** Error code of a refused or failed action. */
+  readonly code?: string;
+  /** Time between the two lines, in milliseconds. Absent without a second line. */
+  readonly duration_ms?: number;
+  readonly address?: string;
+  readonly request_id?: string;
+  readonly before?: Readonly<Record<string, unknown>>;
+  readonly after?: Readonly<Record<string, unknown>>;
+  /** Places of the lines. */
+  readonly lines: readonly string[];
+};
+
+/** Answer of `GET /api/audit`, newest actions first. */
 export type AuditPage = {
-  readonly data: readonly AuditLine[];
-  readonly pagination: { readonly limit: number; readonly next_cursor: string | null };
+  readonly data: readonly AuditRow[];
+  readonly pagination: {
+    readonly limit: number;
+    readonly next_cursor: string | null;
+    /** Time of the oldest line that was read. Null if no line was read. */
+    readonly reached_at: string | null;
+  };
 };
 
 /** Answer of `GET /api/usage`. */

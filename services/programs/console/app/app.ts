@@ -29,6 +29,7 @@ import { Passwords } from '#console/people/passwords';
 import { SecondFactors } from '#console/people/second-factors';
 import { SignIn } from '#console/people/sign-in';
 import { FailureTrail } from '#console/people/sign-in-throttle';
+import { auditRoutes } from '#console/routes/audit';
 import { credentialRoutes } from '#console/routes/credentials';
 import { demoRoutes } from '#console/routes/demo';
 import { setUpRoutes, signInRoutes } from '#console/routes/entering';
@@ -36,7 +37,7 @@ import { addInstanceRoutes } from '#console/routes/instances';
 import { keyRoutes } from '#console/routes/keys';
 import { ownRoutes } from '#console/routes/me';
 import { memberRoutes } from '#console/routes/members';
-import { auditRoutes, billingRoutes } from '#console/routes/money';
+import { billingRoutes } from '#console/routes/money';
 import { startRoutes } from '#console/routes/start';
 import { instanceUsageRoutes, usageRoutes } from '#console/routes/usage';
 import { BODY_BYTES_MAX, exchangeOf, HTTP_LIMITS, requestIdFrom } from '#edge/http';
@@ -281,7 +282,7 @@ export function consoleRoutes(
     ...ownRoutes({ accounts, members, sessions, live, audit, cookies, api }),
     ...credentialRoutes({ users, live, audit, cookies, passwords, secondFactors, signIn }),
     ...keyRoutes({ keys, clock, members, users, live, audit }),
-    ...auditRoutes({ live, audit, trail: ports.trail }),
+    ...auditRoutes({ live, audit, trail: ports.trail, users, accounts, clock }),
     ...billingRoutes({ live, billing: new AccountBilling(ports.limiter), origin }),
     ...usageRoutes({ live, usage, accounts, clock }),
     ...demoRoutes({ live, audit, fleets: new DemoFleets(ports, config) }),

@@ -1,22 +1,10 @@
-import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { limitsOf } from '#accounts/plan';
-import { exportedText } from '#audit/entry';
-import type { AuditTrail } from '#audit/trail';
-import {
-  type ConsoleRoute,
-  callerRoute,
-  checkedQuery,
-  EmptyBody,
-  lineOf,
-} from '#console/app/route';
-import { saved, shown, type Visit } from '#console/app/visit';
-import type { ConsoleAudit } from '#console/people/audit';
+import { type ConsoleRoute, callerRoute, EmptyBody } from '#console/app/route';
+import { shown, type Visit } from '#console/app/visit';
 import { type Caller, type LiveSessions, sessionIdOf } from '#console/people/live-sessions';
-import { AuditQuery, auditAnswer } from '#edge/schemas/account';
 import type { AccountBilling } from '#edge/serve/account';
 import { isoTime } from '#stdlib/clock';
-import { AUDIT_LINES_MAX } from '#storage/ports/audit';
 
 type BillingParts = {
   readonly live: LiveSessions;
@@ -98,49 +86,4 @@ function viewOfSubscription(subscription: NonNullable<Standing['subscription']>)
       kept_until: isoTime(failed.keptUntilMs),
     }),
   };
-}
-
-type AuditParts = {
-  readonly live: LiveSessions;
-  readonly audit: ConsoleAudit;
-  readonly trail: Pick<AuditTrail, 'page' | 'heads' | 'linesAfter'>;
-};
-
-const AUDIT = { permission: 'audit.read' } as const;
-
-/**
- * Routes for the account's audit trail: pages as in `GET /v1/audit`, and the whole trail as a file.
- */
-export function auditRoutes({ live, audit, trail }: AuditParts): ConsoleRoute[] {
-  const page = { method: 'GET', path: '/audit', ...AUDIT } as const;
-  const whole = { method: 'GET', path: '/audit/export', isCostly: true, ...AUDIT } as const;
-  return [
-    callerRoute(live, page, async ({ caller, query }) => {
-      const data = checkedQuery(AuditQuery, query);
-      const { accountId } = caller.membership;
-      const answer = await auditAnswer(data, (question) => trail.page(accountId, question));
-      return { status: 200, ...answer };
-    }),
-    callerRoute(live, whole, async ({ caller, visit }) => {
-      const { accountId } = caller.membership;
-      return await audit.around(lineOf(caller, visit, 'audit.export'), async () =>
-        saved(
-          `audit-${accountId}.ndjson`,
-          'application/x-ndjson',
-          Readable.from(linesOf(trail, accountId)),
-        ),
-      );
-    }),
-  ];
-}
-
-/** Yields the lines of all months, oldest first, in the format of `ctl audit export`. */
-async function* linesOf(trail: AuditParts['trail'], accountId: string): AsyncGenerator<string> {
-  for (const { month } of await trail.heads(accountId)) {
-    for (let after: number | undefined = 0; after !== undefined; ) {
-      const { lines, next } = await trail.linesAfter(accountId, month, after, AUDIT_LINES_MAX);
-      yield lines.map((line) => `${exportedText(line)}\n`).join('');
-      after = next;
-    }
-  }
 }
