@@ -89,10 +89,11 @@ scripts('are shown as text in the lists of instances, keys, usage and audit', as
     ...month,
     keys: [{ id: 'key_x', name: HOSTILE, cycles: 12 }],
   }));
-  account.lines = account.lines.map((line) => ({
-    ...line,
-    ...{ action: HOSTILE, target: HOSTILE, address: HOSTILE, request_id: HOSTILE },
-    ...{ actor: { kind: 'operator', name: HOSTILE, id: HOSTILE, session: HOSTILE } },
+  const party = { name: HOSTILE, id: HOSTILE, more: HOSTILE };
+  account.actions = account.actions.map((row) => ({
+    ...row,
+    ...{ action: HOSTILE, target: party, address: HOSTILE, request_id: HOSTILE, code: HOSTILE },
+    ...{ actor: { kind: 'operator', ...party, session: HOSTILE } },
     ...{ before: { [HOSTILE]: HOSTILE }, after: { [HOSTILE]: { [HOSTILE]: HOSTILE } } },
   }));
   const query = encodeURIComponent(HOSTILE);
@@ -118,7 +119,7 @@ scripts('are shown as text in the lists of instances, keys, usage and audit', as
     .first()
     .click();
   await assertText(page, 10);
-  await page.goto(`${pages.origin}/audit?actor=${query}&target=${query}`);
+  await page.goto(`${pages.origin}/audit?search=${query}`);
   await assertText(page);
   assertQuiet(opened);
 });

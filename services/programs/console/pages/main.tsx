@@ -1,4 +1,5 @@
 import { render } from 'preact';
+import { keepFocus } from '#pages/shell/focus';
 import { startSession } from '#pages/shell/session';
 import { startTheme } from '#pages/shell/theme';
 import { App } from '#view/shell/app';
@@ -8,5 +9,6 @@ const root = document.getElementById('root');
 if (root === null) throw new Error('the document has no root');
 startTheme();
 startRouter();
+keepFocus();
 render(<App />, root);
 void startSession();

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Start } from '#console/answers';
+import type { AuditRow, Start } from '#console/answers';
 import type { AddRoute } from '#test/console/pages/fakes/add-route';
 import { addBackendRoutes, FakeBackend } from '#test/console/pages/fakes/fake-backend';
 import { addInstanceRoutes, type FakeInstance } from '#test/console/pages/fakes/fake-instances';
@@ -12,7 +12,8 @@ export type FakeKey = Record<string, unknown> & { id: string; name?: string; sta
  */
 export type FakeAccount = {
   keys: FakeKey[];
-  lines: Record<string, unknown>[];
+  /** Rows of the audit trail, newest first. */
+  actions: AuditRow[];
   usage: Record<string, unknown>;
   instances: FakeInstance[];
   /** Backends of instances that receive observations, by instance id. */
@@ -72,7 +73,7 @@ export function emptyAccount(): FakeAccount {
   };
   return {
     start,
-    ...{ keys: [], lines: [], usage, months: [month], byInstance, billing },
+    ...{ keys: [], actions: [], usage, months: [month], byInstance, billing },
     ...{ instances: [], backends: new Map(), sent: [], broken },
   };
 }
@@ -80,7 +81,7 @@ export function emptyAccount(): FakeAccount {
 /** A secret as long as a real secret. */
 export const secretOf = (count: number): string => `svc_sk_${String(count).padStart(43, 'Zq7')}`;
 
-const LINES_OF_A_PAGE_MAX = 50;
+const ROWS_OF_A_PAGE_MAX = 50;
 
 /**
  * Answers the routes for keys, audit trail, usage and billing, for callers with a session. The
@@ -140,7 +141,7 @@ export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void 
     reply
       .header('content-disposition', 'attachment; filename="audit.ndjson"')
       .type('application/x-ndjson')
-      .send(account.lines.map((line) => `${JSON.stringify(line)}\n`).join('')),
+      .send(account.actions.map((line) => `${JSON.stringify(line)}\n`).join('')),
   );
 }
 
@@ -192,17 +193,18 @@ function addKeyRoutes(add: AddRoute, account: FakeAccount): void {
   });
 }
 
-function pageOf({ lines }: FakeAccount, query: Record<string, string>) {
-  const { action = '', outcome, actor, from = '', until = '9' } = query;
-  const matching = lines.filter((line) => {
-    const { id } = line['actor'] as { id?: string };
-    const at = String(line['at']);
-    const isIn = at >= from && at < until && String(line['action']).startsWith(action);
-    return isIn && (outcome ?? line['outcome']) === line['outcome'] && (actor ?? id) === id;
+function pageOf({ actions }: FakeAccount, query: Record<string, string>) {
+  const { action = '', result, search = '', from = '', until = '9' } = query;
+  const matching = actions.filter((row) => {
+    const isIn = row.at >= from && row.at < until && row.action.startsWith(action);
+    const text = JSON.stringify([row.actor, row.target]).toLowerCase();
+    return isIn && (result ?? row.result) === row.result && text.includes(search.toLowerCase());
   });
   const begin = Number(query['cursor'] ?? 0);
-  const limit = Math.min(Number(query['limit']), LINES_OF_A_PAGE_MAX);
+  const limit = Math.min(Number(query['limit']), ROWS_OF_A_PAGE_MAX);
   const end = begin + limit;
   const next = end < matching.length ? String(end) : null;
-  return { data: matching.slice(begin, end), pagination: { limit, next_cursor: next } };
+  const data = matching.slice(begin, end);
+  const reached = data.at(-1)?.at ?? null;
+  return { data, pagination: { limit, next_cursor: next, reached_at: reached } };
 }

@@ -1,3 +1,4 @@
+import type { AuditRow } from '#console/answers';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
 import { type FakeInstance, fakeInstance } from '#test/console/pages/fakes/fake-instances';
 import type { FakeAccount, FakeKey } from '#test/console/pages/fakes/fake-routes';
@@ -74,41 +75,54 @@ const BOUGHT = {
   },
 };
 
-type Sketch = readonly [action: string, outcome: string, more?: Record<string, unknown>];
+const ADA = { id: 'usr_5f0a1b2c3d4e5f60', name: 'Ada Lovelace', more: 'ada@example.com' };
+const WORKER = { id: 'key_a7Qx', name: 'billing worker, production', more: 'svc_sk_…a7Qx' };
 
-const SKETCHES: readonly Sketch[] = [
-  ['key.create', 'done', { target: 'key_k2Lm', after: { name: 'notebook of Ada', scope: 'read' } }],
-  [
-    'key.disable',
-    'done',
-    { target: 'key_d4Wn', before: { status: 'active' }, after: { status: 'disabled' } },
-  ],
-  [
-    'member.role',
-    'conflict',
-    { target: 'usr_5f0a1b2c3d4e5f60', before: { role: 'owner' }, after: { role: 'viewer' } },
-  ],
-  ['session.begin', 'begun', { after: { authenticated_by: 'password', second_factor: 'missing' } }],
-  ['instance.delete', 'done', { target: 'ins_7f3k', actor: { kind: 'key', id: 'key_a7Qx' } }],
-  [
-    'account.plan',
-    'done',
-    {
-      before: { plan: 'free' },
-      after: { plan: 'indie' },
-      actor: { kind: 'operator', name: 'root' },
-    },
-  ],
+const SKETCHES: readonly (Pick<AuditRow, 'action' | 'result'> & Partial<AuditRow>)[] = [
+  {
+    ...{ action: 'key.create', result: 'done', after: { name: 'notebook of Ada', scope: 'read' } },
+    target: { id: 'key_k2Lm', name: 'notebook of Ada', more: 'svc_sk_…k2Lm' },
+  },
+  {
+    ...{ action: 'key.disable', result: 'done' },
+    target: { id: 'key_d4Wn', name: 'load test', more: 'svc_sk_…d4Wn' },
+    ...{ before: { status: 'active' }, after: { status: 'disabled' } },
+  },
+  {
+    ...{ action: 'member.role', result: 'refused', code: 'conflict', target: ADA },
+    ...{ before: { role: 'owner' }, after: { role: 'viewer' } },
+  },
+  {
+    ...{ action: 'session.begin', result: 'running' },
+    after: { authenticated_by: 'password', second_factor: 'missing' },
+  },
+  {
+    ...{ action: 'instance.delete', result: 'done', target: { id: 'ins_7f3k', name: 'Atlas' } },
+    actor: { kind: 'key', ...WORKER },
+  },
+  {
+    ...{ action: 'account.plan', result: 'done', before: { plan: 'free' } },
+    ...{ after: { plan: 'indie' }, actor: { kind: 'operator', name: 'root' } },
+  },
 ];
 
-/** Lines of the audit trail, newest first. */
-export function sampleLines(count: number): Record<string, unknown>[] {
+/** Rows of the audit trail, newest first. */
+export function sampleActions(count: number): AuditRow[] {
   return Array.from({ length: count }, (_, index) => {
-    const [action, outcome, more] = SKETCHES[index % SKETCHES.length] ?? ['key.create', 'done'];
+    const sketch = SKETCHES[index % SKETCHES.length] ?? SKETCHES[0];
     const at = new Date(Date.UTC(2026, 0, 15, 12) - index * 97_000).toISOString();
-    const actor = { kind: 'user', id: 'usr_5f0a1b2c3d4e5f60', session: 'ses_9c1d' };
+    const actor = { kind: 'user', session: 'ses_9c1d', ...ADA };
     const origin = { address: '203.0.113.7', request_id: `req_${1_000 + index}` };
-    return { month: '2026-01', seq: count - index, at, actor, ...origin, action, outcome, ...more };
+    const [id, next] = [`2026-01.${2 * (count - index)}`, `2026-01.${2 * (count - index) + 1}`];
+    const lines = sketch?.result === 'running' ? [id] : [id, next];
+    const duration = lines.length === 1 ? {} : { duration_ms: 30 + index };
+    return {
+      action: '',
+      result: 'done',
+      ...{ id, at, actor, ...origin, lines },
+      ...duration,
+      ...sketch,
+    };
   });
 }
 
@@ -148,7 +162,7 @@ function usedByInstance(all: readonly FakeInstance[]): Record<string, unknown> {
 /** Fills an account with sample data of a small company after half a year. */
 export function fillSample(account: FakeAccount): void {
   account.keys = [...KEYS];
-  account.lines = sampleLines(120);
+  account.actions = sampleActions(120);
   account.instances = sampleInstances();
   account.months = [...MONTHS];
   account.byInstance = usedByInstance(account.instances);

@@ -1,27 +1,39 @@
-import { useEffect, useState } from 'preact/hooks';
-import type { AuditLine } from '#console/answers';
-import { inWords } from '#pages/parts/format';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { AuditRow } from '#console/answers';
 import { AUDIT_EXPORT, api, type Refused } from '#pages/shell/api';
+import { isLost } from '#pages/shell/focus';
 import { useAction } from '#pages/shell/loaded';
-import { SelectField, submitted, TextField, type Values } from '#view/parts/field';
+import { AuditFilters } from '#view/audit/filters';
+import { ActionTable } from '#view/audit/row';
 import { Empty, RefusalNotice, Skeleton } from '#view/parts/notice';
 import { TimeText } from '#view/parts/text';
 import { navigate, Page } from '#view/shell/router';
 
-/** Number of lines per request. Fills about two screens. */
-const PAGE_LINES = '50';
+/** Number of actions per request. Fills about two screens. */
+const PAGE_ACTIONS = '50';
 
-type Trail = { readonly lines: readonly AuditLine[]; readonly cursor: string | null };
+/** Number of matches after which a search pauses. */
+const MATCHES_MIN = 10;
+
+/** Maximum requests of a search until the search pauses. Each request reads up to 8,000 lines. */
+const REQUESTS_MAX = 10;
+
+type Trail = {
+  readonly rows: readonly AuditRow[];
+  readonly cursor: string | null;
+  /** Time of the oldest line that was read. */
+  readonly reachedAt: string | null;
+};
 
 /**
- * Page of the account's audit trail, newest lines first. The query of the page address holds the
+ * Page of the account's audited actions, newest first. The query of the page address holds the
  * filters.
  */
 export function AuditPage({ query }: { readonly query: string }) {
   return (
     <Page
       title="Audit trail"
-      lead="Every change in this account, with its author, address and outcome. Lines never change."
+      lead="Who did what in this account, with outcome and duration. The trail never changes."
       actions={
         <a class="button" href={AUDIT_EXPORT} download="audit.ndjson">
           Export as NDJSON
@@ -34,41 +46,78 @@ export function AuditPage({ query }: { readonly query: string }) {
         query={query}
         onFilter={(next) => navigate(`/audit${next}`)}
       />
-      <Lines key={`lines ${query}`} query={query} />
+      <Actions key={`actions ${query}`} query={query} />
     </Page>
   );
 }
 
-/** Loaded lines for a query, and a button that loads the next page. */
-function Lines({ query }: { readonly query: string }) {
+/** Loaded actions for a query, and a button that loads older actions. */
+function Actions({ query }: { readonly query: string }) {
   const [trail, setTrail] = useState<Trail | undefined>();
+  const isOver = useRef(false);
   const more = useAction(async () => {
-    const { data, pagination } = await api.audit(pageQueryOf(query, trail?.cursor));
-    setTrail({ lines: [...(trail?.lines ?? []), ...data], cursor: pagination.next_cursor });
+    let found: Trail = trail ?? { rows: [], cursor: null, reachedAt: null };
+    const known = found.rows.length;
+    // A request reads a bounded part of the trail, so a search may need several requests.
+    for (let requests = 0; requests < REQUESTS_MAX; requests += 1) {
+      const { data, pagination } = await api.audit(pageQueryOf(query, found.cursor));
+      const { next_cursor: cursor, reached_at: reachedAt } = pagination;
+      found = { rows: [...found.rows, ...data], cursor, reachedAt };
+      if (isOver.current) return;
+      setTrail(found);
+      if (cursor === null || found.rows.length - known >= MATCHES_MIN) return;
+    }
   });
-  useEffect(() => more.run(), []);
+  useEffect(() => {
+    more.run();
+    return () => {
+      isOver.current = true;
+    };
+  }, []);
   return (
     <>
-      {trail === undefined && more.refusal === undefined ? <Skeleton what="lines" /> : null}
-      {trail === undefined ? null : <Shown trail={trail} isFiltered={query !== ''} />}
+      {trail === undefined && more.refusal === undefined ? <Skeleton what="actions" /> : null}
+      {trail === undefined ? null : (
+        <Shown trail={trail} isFiltered={query !== ''} isBusy={more.isBusy} />
+      )}
       <RefusalNotice refusal={more.refusal} />
       <More trail={trail} isBusy={more.isBusy} refusal={more.refusal} onMore={() => more.run()} />
     </>
   );
 }
 
-function pageQueryOf(query: string, cursor: string | null | undefined): URLSearchParams {
+function pageQueryOf(query: string, cursor: string | null): URLSearchParams {
   const params = new URLSearchParams(query);
-  params.set('limit', PAGE_LINES);
-  if (cursor !== null && cursor !== undefined) params.set('cursor', cursor);
+  params.set('limit', PAGE_ACTIONS);
+  if (cursor !== null) params.set('cursor', cursor);
   return params;
 }
 
-function Shown({ trail, isFiltered }: { readonly trail: Trail; readonly isFiltered: boolean }) {
-  if (trail.lines.length > 0) return <AuditTable lines={trail.lines} />;
-  if (trail.cursor !== null) return <p class="quiet">No matching line yet. Older lines exist.</p>;
+function Shown({
+  trail: { rows, cursor, reachedAt },
+  isFiltered,
+  isBusy,
+}: {
+  readonly trail: Trail;
+  readonly isFiltered: boolean;
+  readonly isBusy: boolean;
+}) {
+  if (rows.length > 0) return <ActionTable rows={rows} />;
+  if (cursor !== null) {
+    return (
+      <p class="quiet" role="status">
+        {isBusy ? 'Searching older actions …' : 'No match yet.'}
+        {reachedAt === null ? null : (
+          <>
+            {' '}
+            Searched back to <TimeText at={reachedAt} />.
+          </>
+        )}
+      </p>
+    );
+  }
   return isFiltered ? (
-    <Empty title="No line matches the filters">
+    <Empty title="No action matches the filters">
       <p>Remove a filter, or choose a longer period.</p>
     </Empty>
   ) : (
@@ -89,248 +138,26 @@ function More({
 }) {
   if (trail === undefined && refusal === undefined) return null;
   if (trail !== undefined && trail.cursor === null && refusal === undefined) {
-    return trail.lines.length === 0 ? null : <p class="quiet is-end">This is the oldest line.</p>;
+    return trail.rows.length === 0 ? null : <Oldest />;
   }
   return (
     <p class="is-end">
-      <button type="button" onClick={onMore} disabled={isBusy}>
-        {isBusy ? 'Loading …' : refusal === undefined ? 'Load older lines' : 'Try again'}
+      <button type="button" onClick={onMore} aria-disabled={isBusy}>
+        {isBusy ? 'Loading …' : refusal === undefined ? 'Load older actions' : 'Try again'}
       </button>
     </p>
   );
 }
 
-const COLUMNS = 6;
-
-/** Audit line table. Each line expands to its details. */
-function AuditTable({ lines }: { readonly lines: readonly AuditLine[] }) {
+/** End of the list. Takes the focus of the button that was here. */
+function Oldest() {
+  const end = useRef<HTMLParagraphElement>(null);
+  useLayoutEffect(() => {
+    if (isLost()) end.current?.focus();
+  }, []);
   return (
-    <table class="rows">
-      <caption class="unseen">Lines of the audit trail, newest first</caption>
-      <thead>
-        <tr>
-          <th scope="col">Time</th>
-          <th scope="col">Action</th>
-          <th scope="col">Target</th>
-          <th scope="col">Actor</th>
-          <th scope="col">Outcome</th>
-          <th scope="col">
-            <span class="unseen">Details</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {lines.map((line) => (
-          <Line key={`${line.month} ${line.seq}`} line={line} />
-        ))}
-      </tbody>
-    </table>
+    <p class="quiet is-end" tabIndex={-1} ref={end}>
+      This is the oldest action.
+    </p>
   );
-}
-
-function Line({ line }: { readonly line: AuditLine }) {
-  const [isOpen, setOpen] = useState(false);
-  const { at, action, target, actor, address, outcome } = line;
-  return (
-    <>
-      <tr class={isOpen ? 'is-open' : ''}>
-        <td data-label="Time" class="is-time">
-          <TimeText at={at} precision="second" />
-        </td>
-        <th scope="row">
-          <code>{action}</code>
-        </th>
-        <td data-label="Target" class="is-id">
-          {target ?? <span class="quiet">–</span>}
-        </td>
-        <td data-label="Actor">
-          <span class="is-id">{actor.id ?? actor.kind}</span>
-          <span class="row-more">
-            {[actor.id === undefined ? undefined : actor.kind, address]
-              .filter((each) => each !== undefined)
-              .join(' · ')}
-          </span>
-        </td>
-        <td data-label="Outcome">
-          <span class={`badge ${outcomeClass(outcome)}`}>{inWords(outcome)}</span>
-        </td>
-        <td class="row-actions">
-          <button
-            type="button"
-            class="is-small"
-            aria-expanded={isOpen}
-            aria-label={`Details of line ${line.seq}, ${action}`}
-            onClick={() => setOpen(!isOpen)}
-          >
-            Details
-          </button>
-        </td>
-      </tr>
-      {isOpen ? (
-        <tr class="details-row">
-          <td colSpan={COLUMNS}>
-            <Details line={line} />
-          </td>
-        </tr>
-      ) : null}
-    </>
-  );
-}
-
-function Details({ line }: { readonly line: AuditLine }) {
-  const { month, seq, actor, request_id: requestId, of, before, after } = line;
-  const facts = [
-    ['Line', `${month}, ${seq}`],
-    ['Outcome of line', of],
-    ['Request', requestId],
-    ['Session', actor.session],
-    ['Name', actor.name],
-  ].filter((fact): fact is [string, string] => fact[1] !== undefined);
-  return (
-    <>
-      <dl class="facts">
-        {facts.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
-      {before === undefined && after === undefined ? (
-        <p class="quiet">This action changed no values.</p>
-      ) : (
-        <Changes before={before ?? {}} after={after ?? {}} />
-      )}
-    </>
-  );
-}
-
-type Fields = Readonly<Record<string, unknown>>;
-
-/** Values before and after, one row per field. */
-function Changes({ before, after }: { readonly before: Fields; readonly after: Fields }) {
-  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
-  return (
-    <table class="rows is-plain is-narrow">
-      <thead>
-        <tr>
-          <th scope="col">Field</th>
-          <th scope="col">Before</th>
-          <th scope="col">After</th>
-        </tr>
-      </thead>
-      <tbody>
-        {names.map((name) => (
-          <tr key={name}>
-            <th scope="row">{inWords(name)}</th>
-            <td data-label="Before">{textOf(before[name])}</td>
-            <td data-label="After">{textOf(after[name])}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
-}
-
-function textOf(value: unknown): string {
-  if (value === undefined) return '–';
-  return typeof value === 'string' ? value : JSON.stringify(value);
-}
-
-function outcomeClass(outcome: string): string {
-  switch (outcome) {
-    case 'done':
-      return 'is-good';
-    case 'begun':
-    case 'repeated':
-      return 'is-quiet';
-    default:
-      return 'is-warning';
-  }
-}
-
-const OUTCOMES = [
-  ['', 'Any'],
-  ['done', 'Done'],
-  ['begun', 'Begun'],
-  ['repeated', 'Repeated'],
-  ['forbidden', 'Refused: forbidden'],
-  ['invalid_request', 'Refused: invalid request'],
-  ['unauthorized', 'Refused: unauthorized'],
-  ['not_found', 'Refused: not found'],
-  ['conflict', 'Refused: conflict'],
-  ['service_unavailable', 'Failed: service unavailable'],
-  ['internal', 'Failed: internal error'],
-] as const;
-
-/** Filters of the audit trail. Passes them to `onFilter` as a query that starts with `?`. */
-function AuditFilters({
-  query,
-  onFilter,
-}: {
-  readonly query: string;
-  readonly onFilter: (query: string) => void;
-}) {
-  const now = new URLSearchParams(query);
-  const textIn = (name: string) => now.get(name) ?? '';
-  return (
-    <search>
-      <form class="filters" onSubmit={submitted((given) => onFilter(filterQueryOf(given)))}>
-        <TextField
-          {...{
-            name: 'action',
-            label: 'Action',
-            value: textIn('action'),
-            placeholder: 'key.revoke',
-          }}
-          isFilter
-        />
-        <TextField
-          {...{ name: 'actor', label: 'Actor', value: textIn('actor'), placeholder: 'usr_…' }}
-          isFilter
-        />
-        <SelectField
-          {...{ name: 'outcome', label: 'Outcome', choices: OUTCOMES, value: textIn('outcome') }}
-        />
-        <TextField
-          {...{ name: 'from', label: 'From', type: 'datetime-local' }}
-          value={localOf(textIn('from'))}
-          isFilter
-        />
-        <TextField
-          {...{ name: 'until', label: 'Until', type: 'datetime-local' }}
-          value={localOf(textIn('until'))}
-          isFilter
-        />
-        <div class="filter-buttons">
-          <button type="submit">Filter</button>
-          {query === '' ? null : (
-            <button type="button" class="is-link" onClick={() => onFilter('')}>
-              Clear
-            </button>
-          )}
-        </div>
-      </form>
-    </search>
-  );
-}
-
-function filterQueryOf(values: Values): string {
-  const params = new URLSearchParams();
-  for (const [name, typed] of Object.entries(values)) {
-    const text = typed.trim();
-    if (text === '') continue;
-    const isTime = name === 'from' || name === 'until';
-    params.set(name, isTime ? new Date(text).toISOString() : text);
-  }
-  const query = params.toString();
-  return query === '' ? '' : `?${query}`;
-}
-
-/** Formats a time for a `datetime-local` field: local time without a zone. */
-function localOf(at: string): string {
-  const date = new Date(at);
-  if (Number.isNaN(date.getTime())) return '';
-  const shifted = new Date(date.getTime() - date.getTimezoneOffset() * 60_000);
-  return shifted.toISOString().slice(0, 16);
 }

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Refused } from '#pages/shell/api';
+import { focusNear } from '#pages/shell/focus';
 import { submitted, TextField, type Values } from '#view/parts/field';
 import { RefusalNotice } from '#view/parts/notice';
 
@@ -14,7 +15,7 @@ type DialogProps = {
 
 /**
  * Modal dialog, open while mounted. When the dialog closes, the focus returns to the previous
- * element.
+ * element, or to the nearest place that still exists (`shell/focus`).
  */
 export function Dialog({ title, onClose, isFirm = false, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
@@ -28,7 +29,8 @@ export function Dialog({ title, onClose, isFirm = false, children }: DialogProps
       // The close event arrives later, when another dialog may be open.
       isOver.current = true;
       shown?.close();
-      if (before instanceof HTMLElement) before.focus();
+      // The action may have removed the button that opened the dialog.
+      if (before !== null && before !== document.body) focusNear(before);
     };
   }, []);
   const cancel = (event: Event) => {
@@ -73,7 +75,9 @@ export function FormDialog(props: FormDialogProps) {
           <button
             type="submit"
             class={isDangerous ? 'is-danger' : 'is-main'}
-            disabled={isDisabled || isBusy}
+            disabled={isDisabled}
+            // A disabled button would lose the focus. Actions ignore a second click by themselves.
+            aria-disabled={isBusy}
           >
             {isBusy ? 'One moment …' : submit}
           </button>

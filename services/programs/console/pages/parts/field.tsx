@@ -79,26 +79,37 @@ export function TextField(props: InputProps) {
   );
 }
 
-/** Labelled select field. */
+/** A choice of a select field. */
+type Choice = readonly [value: string, text: string];
+
+/** Labelled select field. The choices in `groups` follow the other choices. */
 export function SelectField({
   name,
   label,
   hint,
   refusal,
   choices,
+  groups = [],
   value,
 }: FieldProps & {
-  readonly choices: readonly (readonly [value: string, text: string])[];
+  readonly choices: readonly Choice[];
+  readonly groups?: readonly { readonly title: string; readonly choices: readonly Choice[] }[];
   readonly value?: string;
 }) {
+  const option = ([each, text]: Choice) => (
+    <option key={each} value={each} selected={each === value}>
+      {text}
+    </option>
+  );
   return (
     <Labelled {...{ label, hint, error: errorOf(name, refusal) }}>
       {(attributes) => (
         <select {...attributes} name={name}>
-          {choices.map(([each, text]) => (
-            <option key={each} value={each} selected={each === value}>
-              {text}
-            </option>
+          {choices.map(option)}
+          {groups.map((group) => (
+            <optgroup key={group.title} label={group.title}>
+              {group.choices.map(option)}
+            </optgroup>
           ))}
         </select>
       )}

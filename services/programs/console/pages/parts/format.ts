@@ -83,6 +83,13 @@ export function waitText(seconds: number): string {
   return counted(Math.ceil(seconds / length), unit);
 }
 
+/** Formats a duration in the largest unit that fits: `42 ms`, `1.2 s`, `3 minutes`. */
+export function durationText(milliseconds: number): string {
+  if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`;
+  const seconds = milliseconds / 1_000;
+  return seconds < 60 ? `${TENTHS.format(seconds)} s` : waitText(seconds);
+}
+
 /** Units with their seconds, longest first. */
 const WAIT_UNITS = [
   ['day', 86_400],
