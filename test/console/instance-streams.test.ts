@@ -106,46 +106,107 @@ live('is refused beyond twenty streams of a session, but not in other sessions',
 
 const ended = suite('an event stream of a session that');
 
-for (const [what, end, status] of [
+/** Ways in which the viewer Vera loses rights, and the status of a new stream. */
+const ENDS = [
   [
-    'has ended',
-    async (owner: Browser, _member: string, other: Browser) => {
+    'was signed out in another tab',
+    async ({ viewer }: Scene) => await viewer.expect(204, 'POST', '/sign-out', {}),
+    401,
+  ],
+  [
+    'was ended in another browser',
+    async ({ other }: Scene) => {
       await other.signIn('vera@example.com', PASSWORD);
       await other.expect(204, 'DELETE', '/sessions');
-      return owner;
+    },
+    401,
+  ],
+  [
+    'has a password that was changed in another browser',
+    async ({ other }: Scene) => {
+      await other.signIn('vera@example.com', PASSWORD);
+      const body = { password: PASSWORD, new_password: 'another fine and private place' };
+      await other.expect(204, 'PUT', '/password', body);
     },
     401,
   ],
   [
     'has another role',
-    async (owner: Browser, member: string) =>
+    async ({ owner, member }: Scene) =>
       await owner.expect(200, 'PATCH', `/members/${member}`, { role: 'billing' }),
     403,
   ],
   [
     'belongs to a removed member',
-    async (owner: Browser, member: string) =>
-      await owner.expect(200, 'DELETE', `/members/${member}`),
+    async ({ owner, member }: Scene) => await owner.expect(200, 'DELETE', `/members/${member}`),
     401,
   ],
-] as const) {
-  ended(`${what} ends within a minute, and a new stream gets ${status}`, async () => {
+] as const;
+
+/** An owner and a viewer; `other` is a second browser of the viewer. */
+type Scene = {
+  readonly owner: Browser;
+  readonly viewer: Browser;
+  readonly other: Browser;
+  /** User id of the viewer. */
+  readonly member: string;
+};
+
+/** A scene with an open stream of the viewer, at another console than the changes. */
+async function openScene(desk: TestConsole, elsewhere: TestConsole) {
+  const owner = await desk.owner();
+  const path = `/instances/${await newInstance(owner)}/events`;
+  const viewer = await desk.member(owner, 'vera@example.com', 'viewer');
+  const { data: me } = await viewer.expect(200, 'GET', '/me');
+  const scene = { owner, viewer, other: desk.browser(), member: (me['user'] as { id: string }).id };
+  const tab = elsewhere.browser();
+  for (const [name, value] of viewer.cookies) tab.cookies.set(name, value);
+  const reader = await tab.follow(path);
+  await reader.until('state');
+  return { scene, tab, path, reader };
+}
+
+// A stream outlived its session or membership by up to a minute.
+for (const [what, end, status] of ENDS) {
+  ended(`${what} ends at once in every console, and a new stream gets ${status}`, async () => {
     await using desk = await openConsole();
-    const owner = await desk.owner();
-    const id = await newInstance(owner);
-    const path = `/instances/${id}/events`;
-    const viewer = await desk.member(owner, 'vera@example.com', 'viewer');
-    const { data } = await owner.expect(200, 'GET', '/members');
-    const members = data['members'] as { id: string; email: string }[];
-    const member = members.find(({ email }) => email === 'vera@example.com')?.id ?? '';
-    using reader = await viewer.follow(path);
-    await reader.until('state');
-    await end(owner, member, desk.browser());
-    await pass(desk, 60);
-    await reader.rest();
-    assert.is((await viewer.send('GET', path)).status, status);
+    await using elsewhere = await openConsole({}, desk.ports);
+    const { scene, tab, path, reader } = await openScene(desk, elsewhere);
+    using _ = reader;
+    await end(scene);
+    // Delivers the announcement. No stream reaches its maximum age.
+    desk.clock.advance(1);
+    const last = (await reader.rest()).at(-1);
+    assert.ok(last?.retryMs !== undefined && last.retryMs >= 1_100, 'the change arrives first');
+    assert.is((await tab.send('GET', path)).status, status);
   });
 }
+
+ended('lasts ends without news within a minute', async () => {
+  await using desk = await openConsole({}, { accountNews: undefined });
+  const { scene, tab, path, reader } = await openScene(desk, desk);
+  using _ = reader;
+  await scene.owner.expect(200, 'DELETE', `/members/${scene.member}`);
+  await pass(desk, 60);
+  await reader.rest();
+  assert.is((await tab.send('GET', path)).status, 401);
+});
+
+ended('keeps its rights loses no event when another member leaves', async () => {
+  await using desk = await openConsole();
+  const { scene, path, reader } = await openScene(desk, desk);
+  using _ = reader;
+  using own = await scene.owner.follow(path);
+  await own.until('state');
+  await observe(desk, scene.owner, path.split('/')[2] ?? '');
+  const id = (await own.until('cycle')).at(-1)?.id;
+  await scene.owner.expect(200, 'DELETE', `/members/${scene.member}`);
+  desk.clock.advance(1);
+  await own.rest();
+  await observe(desk, scene.owner, path.split('/')[2] ?? '');
+  using next = await scene.owner.follow(path, { 'last-event-id': String(id) });
+  assert.is((await next.until('cycle')).at(-1)?.id, 2);
+});
 
 live('does not prevent its session from becoming idle', async () => {
   await using desk = await openConsole();

@@ -263,13 +263,13 @@ export function consoleRoutes(
   { cookies, origin, live }: Setting,
 ): ConsoleRoute[] {
   const { secrets, localAccountId, api } = config;
-  const { users, sessions, members, accounts, clock, randomness, keys, usage } = ports;
+  const { users, members, accounts, clock, randomness, keys, usage } = ports;
   const audit = new ConsoleAudit(ports.trail);
   const passwords = new Passwords();
   const secondFactors = new SecondFactors({ clock, randomness }, secrets);
   const trail = new FailureTrail({ ...ports, audit });
   const signIn = new SignIn({
-    ...{ users, sessions, members, clock, randomness, metrics: ports.metrics },
+    ...{ users, members, clock, randomness, metrics: ports.metrics },
     ...{ audit, live, passwords, secondFactors, cookies, trail },
   });
   const entry = { users, members, clock, randomness, audit, passwords, signIn };
@@ -278,8 +278,8 @@ export function consoleRoutes(
       ...{ users, members, clock, live, audit, cookies, localAccountId },
       enter: (link, entrant, visit) => enterBy(entry, link, entrant, visit),
     }),
-    ...signInRoutes({ sessions, signIn, live, audit, cookies, localAccountId }),
-    ...ownRoutes({ accounts, members, sessions, live, audit, cookies, api }),
+    ...signInRoutes({ signIn, live, audit, cookies, localAccountId }),
+    ...ownRoutes({ accounts, members, live, audit, cookies, api }),
     ...credentialRoutes({ users, live, audit, cookies, passwords, secondFactors, signIn }),
     ...keyRoutes({ keys, clock, members, users, live, audit }),
     ...auditRoutes({ live, audit, trail: ports.trail, users, accounts, clock }),

@@ -42,7 +42,10 @@ type Beginning = {
   readonly createdAtMs?: number | undefined;
 };
 
-type SessionPorts = Pick<ConsolePorts, 'users' | 'sessions' | 'members' | 'clock' | 'randomness'>;
+type SessionPorts = Pick<
+  ConsolePorts,
+  'users' | 'sessions' | 'members' | 'clock' | 'randomness' | 'accountNews'
+>;
 
 /** Returns the public id of a session, for lists and audit lines. */
 export function sessionIdOf({ digest }: Session): string {
@@ -134,11 +137,38 @@ export class LiveSessions {
   }
 
   /** Ends all sessions of a user except the session with `keptDigest`. */
-  async endOthers({ user }: StoredUser, keptDigest: string | undefined): Promise<void> {
-    const { sessions } = this.#ports;
-    const all = await sessions.listOf(user.id);
-    const others = all.map(({ digest }) => digest).filter((digest) => digest !== keptDigest);
-    await sessions.end(user.id, others);
+  async endOthers(stored: StoredUser, keptDigest: string | undefined): Promise<void> {
+    const all = await this.#ports.sessions.listOf(stored.user.id);
+    await this.end(
+      stored,
+      all.filter(({ digest }) => digest !== keptDigest),
+    );
+  }
+
+  /** Ends sessions of a user, and closes the event streams of these sessions in every console. */
+  async end({ user }: StoredUser, ended: readonly Session[]): Promise<void> {
+    const { sessions, clock } = this.#ports;
+    await sessions.end(
+      user.id,
+      ended.map(({ digest }) => digest),
+    );
+    const nowMs = clock.wallMs();
+    // A session that has been over for some time has no open stream.
+    const isRecent = (session: Session) => {
+      const { credentialsVersion } = session;
+      return worthOf(session, { ...user, credentialsVersion }, nowMs) !== 'over';
+    };
+    const accounts = new Set(ended.filter(isRecent).map(({ accountId }) => accountId));
+    for (const accountId of accounts) this.closeStreams(accountId);
+  }
+
+  /**
+   * Closes all event streams of an account, in every console and edge. Called after a person lost
+   * rights in the account: the stream of this person is refused when it reconnects. The streams of
+   * other callers reconnect by themselves, within 3 s and without a lost event.
+   */
+  closeStreams(accountId: string): void {
+    this.#ports.accountNews?.announce(accountId);
   }
 
   async #renew(from: Session, session: Session): Promise<void> {
@@ -149,8 +179,10 @@ export class LiveSessions {
     }
   }
 
-  async #trim({ user }: StoredUser, newest: Session): Promise<void> {
+  /** Ends sessions without rights, for example after a new password, and excess sessions. */
+  async #trim(stored: StoredUser, newest: Session): Promise<void> {
     const { sessions, clock } = this.#ports;
+    const { user } = stored;
     const others = (await sessions.listOf(user.id)).filter(
       ({ digest }) => digest !== newest.digest,
     );
@@ -159,10 +191,9 @@ export class LiveSessions {
       .filter((session) => !isOver(session))
       .toSorted((a, b) => b.lastSeenAtMs - a.lastSeenAtMs)
       .slice(0, SESSIONS_MAX - 1);
-    const ended = others.filter((session) => !kept.includes(session));
-    await sessions.end(
-      user.id,
-      ended.map(({ digest }) => digest),
+    await this.end(
+      stored,
+      others.filter((session) => !kept.includes(session)),
     );
   }
 }

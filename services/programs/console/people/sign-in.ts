@@ -42,10 +42,7 @@ type Credentials = {
   readonly password: string;
 };
 
-type SignInParts = Pick<
-  ConsolePorts,
-  'users' | 'sessions' | 'members' | 'clock' | 'randomness' | 'metrics'
-> & {
+type SignInParts = Pick<ConsolePorts, 'users' | 'members' | 'clock' | 'randomness' | 'metrics'> & {
   readonly audit: ConsoleAudit;
   readonly live: LiveSessions;
   readonly passwords: Passwords;
@@ -280,10 +277,9 @@ export class SignIn {
 
   /** Ends the browser's earlier session, because a browser has one session. */
   async #endShown({ shown }: Visit): Promise<void> {
-    const { live, sessions } = this.#parts;
+    const { live } = this.#parts;
     const earlier = await live.find(shown.session);
-    if (earlier === undefined) return;
-    await sessions.end(earlier.session.userId, [earlier.session.digest]);
+    if (earlier !== undefined) await live.end(earlier.stored, [earlier.session]);
   }
 }
 

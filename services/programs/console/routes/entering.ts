@@ -18,7 +18,7 @@ import { type LiveSessions, sessionIdOf } from '#console/people/live-sessions';
 import type { SignedIn, SignIn } from '#console/people/sign-in';
 import { faultFor } from '#errors/fault';
 
-type SignInRouteParts = Pick<ConsolePorts, 'sessions'> & {
+type SignInRouteParts = {
   /** Account of a local run, the default for sign-ins that name no account. */
   readonly localAccountId: string | undefined;
   readonly signIn: SignIn;
@@ -29,7 +29,7 @@ type SignInRouteParts = Pick<ConsolePorts, 'sessions'> & {
 
 /** Routes to sign in, to enter a second factor, and to sign out. */
 export function signInRoutes(parts: SignInRouteParts): ConsoleRoute[] {
-  const { signIn, live, audit, cookies, sessions } = parts;
+  const { signIn, live, audit, cookies } = parts;
   return [
     openRoute({ method: 'POST', path: '/sign-in', body: SignInBody }, async ({ body, visit }) => {
       const email = normalEmail(body.email) ?? body.email;
@@ -48,11 +48,11 @@ export function signInRoutes(parts: SignInRouteParts): ConsoleRoute[] {
     openRoute({ method: 'POST', path: '/sign-out', body: EmptyBody }, async ({ visit }) => {
       const found = await live.find(visit.shown.session);
       if (found !== undefined) {
-        const { session } = found;
-        const { userId, accountId, digest } = session;
+        const { stored, session } = found;
+        const { userId, accountId } = session;
         const actor = { kind: 'user', id: userId, session: sessionIdOf(session) } as const;
         const line = { accountId, actor, ...originOf(visit), action: 'session.end' } as const;
-        await audit.around(line, () => sessions.end(userId, [digest]));
+        await audit.around(line, () => live.end(stored, [session]));
       }
       return done([cookies.noSession()]);
     }),

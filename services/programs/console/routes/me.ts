@@ -7,7 +7,7 @@ import { type Caller, type LiveSessions, sessionIdOf } from '#console/people/liv
 import { Fault } from '#errors/fault';
 import { isoTime } from '#stdlib/clock';
 
-type OwnParts = Pick<ConsolePorts, 'accounts' | 'members' | 'sessions'> & {
+type OwnParts = Pick<ConsolePorts, 'accounts' | 'members'> & {
   readonly live: LiveSessions;
   readonly audit: ConsoleAudit;
   readonly cookies: Cookies;
@@ -50,7 +50,7 @@ function switchRoute({ live, members, audit, cookies }: OwnParts): ConsoleRoute 
   });
 }
 
-function sessionRoutes({ live, sessions, audit, cookies }: OwnParts): ConsoleRoute[] {
+function sessionRoutes({ live, audit, cookies }: OwnParts): ConsoleRoute[] {
   return [
     callerRoute(live, { method: 'GET', path: '/sessions' }, async ({ caller }) => {
       const all = await live.listOf(caller.stored);
@@ -79,7 +79,7 @@ function sessionRoutes({ live, sessions, audit, cookies }: OwnParts): ConsoleRou
         const session = all.find((each) => sessionIdOf(each) === params['id']);
         if (session === undefined) throw new Fault('not_found', 'you do not have this session');
         const line = lineOf(caller, visit, 'session.end', { target: sessionIdOf(session) });
-        await audit.around(line, () => sessions.end(session.userId, [session.digest]));
+        await audit.around(line, () => live.end(caller.stored, [session]));
         return done(session.digest === caller.session.digest ? [cookies.noSession()] : []);
       },
     ),

@@ -140,10 +140,11 @@ async function leftBy(
   { accountId, userId }: Membership,
   change: (leaving: Leaving) => Promise<unknown>,
 ): Promise<Left> {
-  const { users, members, keys, clock } = parts;
+  const { users, members, keys, clock, live } = parts;
   const email = (await users.find(userId))?.user.email;
   const before = await members.find(accountId);
   await change(email === undefined ? {} : { email });
+  live.closeStreams(accountId);
   const after = await members.find(accountId);
   const kept = new Set(after.links.map(({ digest }) => digest));
   const nowMs = clock.wallMs();
