@@ -111,6 +111,17 @@ export type Invitation = {
   readonly created_by?: string;
 };
 
+/** Answer of `POST /api/entry-link`: an entry link that can still be used. */
+export type EntryLinkView = {
+  readonly account: { readonly id: string; readonly name: string | null };
+  readonly role: Role;
+  readonly expires_at: string;
+  /** Invited email. Absent for a set-up link. */
+  readonly email?: string;
+  /** Name of the inviting member. Absent for a set-up link, and if not recorded. */
+  readonly invited_by?: string;
+};
+
 /** Consequences when a member leaves or changes role. */
 export type Left = {
   readonly cancelled_invitations: readonly Invitation[];

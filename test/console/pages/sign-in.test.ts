@@ -33,19 +33,39 @@ signingIn(
   },
 );
 
-signingIn('a used link shows an explanation', async (pages) => {
+signingIn('a used set-up link says so at once, and leads to the sign-in', async (pages) => {
   const token = await pages.desk.setUpToken();
   await pages.desk.owner();
   await using opened = await pages.open(`/#/set-up/${token}`);
   const { page } = opened;
-  await page.getByLabel('Email').fill('eve@example.com');
-  await page.getByLabel('Your name').fill('Eve');
-  await page.getByLabel('Password').fill(PASSWORD);
-  await page.getByRole('button', { name: 'Set up' }).click();
-  await page.getByRole('alert').filter({ hasText: 'This link was used' }).waitFor();
-  await page.getByRole('button', { name: 'Sign in instead' }).click();
+  await page.getByRole('heading', { name: 'This link does not work' }).waitFor();
+  await page.getByText('ctl users setup-link').waitFor();
+  assert.is(await page.getByRole('textbox').count(), 0);
+  await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-  assertQuiet(opened, ['401 /api/me', '404 /api/setup']);
+  assertQuiet(opened, ['401 /api/me', '404 /api/entry-link']);
+});
+
+signingIn('a withdrawn invitation names the next step', async (pages) => {
+  const owner = await pages.desk.owner();
+  const invited = { email: 'vera@example.com', role: 'viewer' };
+  const { data } = await owner.expect(201, 'POST', '/members/invitations', invited);
+  await owner.expect(204, 'DELETE', `/members/invitations/${data['id']}`);
+  await using opened = await pages.open(`/#/invitation/${tokenIn(data['link'])}`);
+  await opened.page.getByText('Ask an owner of the account for a new invitation').waitFor();
+  assert.is(await opened.page.getByRole('textbox').count(), 0);
+});
+
+signingIn('an invitation names account, inviter, role and email before the form', async (pages) => {
+  const owner = await pages.desk.owner();
+  const invited = { email: 'vera@example.com', role: 'viewer' };
+  const { data } = await owner.expect(201, 'POST', '/members/invitations', invited);
+  await using opened = await pages.open(`/#/invitation/${tokenIn(data['link'])}`);
+  const facts = await opened.page.locator('dl').innerText();
+  for (const each of ['Account accountOfAda', 'Ada', 'viewer', 'vera@example.com']) {
+    assert.ok(facts.includes(each), each);
+  }
+  assertQuiet(opened, ['401 /api/me']);
 });
 
 signingIn(

@@ -275,7 +275,7 @@ export function consoleRoutes(
   const entry = { users, members, clock, randomness, audit, passwords, signIn };
   return [
     ...setUpRoutes({
-      ...{ users, members, clock, live, audit, cookies, localAccountId },
+      ...{ users, members, accounts, clock, live, audit, cookies, localAccountId },
       enter: (link, entrant, visit) => enterBy(entry, link, entrant, visit),
     }),
     ...signInRoutes({ signIn, live, audit, cookies, localAccountId }),

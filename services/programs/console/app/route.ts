@@ -141,6 +141,9 @@ export const AcceptBody = z.strictObject({
   code: text.optional(),
 });
 
+/** Body of `POST /api/entry-link`. */
+export const EntryLinkBody = z.strictObject({ token: text, kind: z.enum(['setup', 'invitation']) });
+
 /** Body of `POST /api/invitations/join`, which a signed-in user sends. */
 export const JoinBody = z.strictObject({ token: text });
 

@@ -4,9 +4,11 @@ import {
   hasOwner,
   isUsable,
   type People,
+  roleOf,
   SETUP_LINK_MS,
   type User,
 } from '#accounts/people';
+import type { EntryLinkView } from '#console/answers';
 import type { ConsolePorts } from '#console/app/ports';
 import { originOf, type Visit } from '#console/app/visit';
 import type { ConsoleAudit } from '#console/people/audit';
@@ -14,7 +16,7 @@ import { VALUE_LENGTH } from '#console/people/live-sessions';
 import type { Passwords } from '#console/people/passwords';
 import { changedUser, type SignedIn, type SignIn } from '#console/people/sign-in';
 import { faultFor, toFault } from '#errors/fault';
-import type { Clock } from '#stdlib/clock';
+import { type Clock, isoTime } from '#stdlib/clock';
 import type { Randomness } from '#stdlib/randomness';
 import type { MemberStore, StoredUser } from '#storage/ports/people';
 
@@ -165,6 +167,26 @@ export async function linkOf(
   const link = people && usableIn(people, token, kind, clock.wallMs());
   if (link !== undefined) return link;
   throw faultFor('link_not_usable', 'this link was used, withdrawn or has expired');
+}
+
+/**
+ * Describes a token's link without using the link. Throws like `linkOf`. A person without the whole
+ * token learns nothing: the token has 256 random bits, and every refusal is the same.
+ */
+export async function describedLink(
+  ports: Pick<ConsolePorts, 'users' | 'members' | 'accounts' | 'clock'>,
+  token: string,
+  kind: EntryLink['kind'],
+): Promise<EntryLinkView> {
+  const link = await linkOf(ports, token, kind);
+  const { accountId, createdBy } = link;
+  const found = await ports.accounts.find(accountId);
+  const account = { id: accountId, name: found?.account.name ?? null };
+  const common = { account, role: roleOf(link), expires_at: isoTime(link.expiresAtMs) };
+  if (link.kind === 'setup') return common;
+  const inviter = createdBy?.kind === 'user' ? await ports.users.find(createdBy.id) : undefined;
+  const by = inviter && { invited_by: inviter.user.name };
+  return { ...common, email: link.email, ...by };
 }
 
 function usableIn(

@@ -6,6 +6,7 @@ import {
   type ConsoleRoute,
   callerRoute,
   EmptyBody,
+  EntryLinkBody,
   JoinBody,
   openRoute,
   SetUpBody,
@@ -13,7 +14,7 @@ import {
 } from '#console/app/route';
 import { type Cookies, done, made, originOf, shown, type Visit } from '#console/app/visit';
 import type { ConsoleAudit } from '#console/people/audit';
-import { type Entrant, joinedBy, linkOf } from '#console/people/entry';
+import { describedLink, type Entrant, joinedBy, linkOf } from '#console/people/entry';
 import { type LiveSessions, sessionIdOf } from '#console/people/live-sessions';
 import type { SignedIn, SignIn } from '#console/people/sign-in';
 import { faultFor } from '#errors/fault';
@@ -59,7 +60,7 @@ export function signInRoutes(parts: SignInRouteParts): ConsoleRoute[] {
   ];
 }
 
-type JoinParts = Pick<ConsolePorts, 'users' | 'members' | 'clock'> & {
+type JoinParts = Pick<ConsolePorts, 'users' | 'members' | 'accounts' | 'clock'> & {
   readonly live: LiveSessions;
   readonly audit: ConsoleAudit;
   readonly cookies: Cookies;
@@ -78,6 +79,10 @@ export function setUpRoutes({ enter, localAccountId, ...ports }: SetUpParts): Co
         localAccountId === undefined ? undefined : await ports.members.find(localAccountId);
       return shown({ is_needed: people !== undefined && !hasOwner(people) });
     }),
+    openRoute(
+      { method: 'POST', path: '/entry-link', body: EntryLinkBody },
+      async ({ body: { token, kind } }) => shown(await describedLink(ports, token, kind)),
+    ),
     openRoute({ method: 'POST', path: '/setup', body: SetUpBody }, async ({ body, visit }) => {
       const { token, ...entrant } = body;
       const link = await linkOf(ports, token, 'setup');

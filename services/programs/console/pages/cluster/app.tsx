@@ -3,7 +3,7 @@ import type { Refused } from '#pages/shell/api';
 import { ClusterView } from '#view/cluster/view';
 import { submitted, TextField } from '#view/parts/field';
 import { RefusalNotice, Skeleton } from '#view/parts/notice';
-import { SignInFrame } from '#view/sign-in/entering';
+import { SignInFrame } from '#view/sign-in/frame';
 
 /** Cluster page. Shows the token form until a report has arrived, and then the cluster. */
 export function ClusterApp() {

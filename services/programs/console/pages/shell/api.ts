@@ -2,6 +2,7 @@ import type {
   AuditPage,
   Billing,
   Enrolment,
+  EntryLinkView,
   InstanceUsage,
   Invitation,
   KeyView,
@@ -158,6 +159,8 @@ export const api = {
   accounts: () => get<readonly OwnAccount[]>('/accounts'),
   switchAccount: (accountId: string) => post('/account/switch', { account_id: accountId }),
 
+  entryLink: (body: { token: string; kind: 'setup' | 'invitation' }) =>
+    post<EntryLinkView>('/entry-link', body),
   setUp: (body: { token: string; email: string; name: string; password: string; code?: string }) =>
     post<SignInState>('/setup', body),
   acceptInvitation: (body: { token: string; name: string; password: string; code?: string }) =>

@@ -17,7 +17,9 @@ import { MembersPage } from '#view/people/members';
 import { SecurityPage } from '#view/people/security';
 import { Layout } from '#view/shell/layout';
 import { entryLink, here, Link, navigate, Page } from '#view/shell/router';
-import { EntryPage, SecondFactorPage, SignInFrame, SignInPage } from '#view/sign-in/entering';
+import { SecondFactorPage, SignInPage } from '#view/sign-in/entering';
+import { EntryPage } from '#view/sign-in/entry-link';
+import { SignInFrame } from '#view/sign-in/frame';
 import { OverviewPage } from '#view/start/page';
 
 /**

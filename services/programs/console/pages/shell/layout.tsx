@@ -7,7 +7,7 @@ import { THEMES, theme, themeNamed } from '#pages/shell/theme';
 import { RefusalNotice } from '#view/parts/notice';
 import { here, Link, navigate } from '#view/shell/router';
 import { Toasts } from '#view/shell/toasts';
-import { BrandSign } from '#view/sign-in/entering';
+import { BrandSign } from '#view/sign-in/frame';
 
 /** Frame of the console: navigation, account switch and sign-out. */
 export function Layout({
