@@ -72,7 +72,10 @@ export type ExampleService = AsyncDisposable & {
 };
 
 /** Outcome of all deliveries. */
-const DELIVERED = { kind: 'answered', status: 204, retryAfter: undefined } as const;
+const DELIVERED = {
+  ...({ kind: 'answered', status: 200, retryAfter: undefined } as const),
+  shown: { contentType: 'application/json', text: '{"received":true}', isCut: false },
+};
 
 /** Interval at which `recorded` looks, in milliseconds. */
 const LOOK_MS = 5;

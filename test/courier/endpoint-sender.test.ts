@@ -124,6 +124,44 @@ delivery('refuses an endpoint that it cannot verify', async () => {
   assert.equal([...there.seen.bodies, ...plain.seen.bodies], []);
 });
 
+const shown = suite('an answer');
+
+/** Sender for which the answers of the loopback address may be shown. */
+const showing = () => senderOf({ isShown: (address) => address === LOOPBACK });
+
+shown('is shown with its content type and the first bytes of its text', async () => {
+  using there = await endpoint((_, response) => {
+    response.writeHead(500, { 'content-type': 'text/plain' }).end('no database');
+  });
+  using sender = showing();
+  assert.equal(await sender.send({ url: there.url, ...MESSAGE }), {
+    ...answered(500),
+    shown: { contentType: 'text/plain', text: 'no database', isCut: false },
+  });
+});
+
+shown('is cut after 1,024 bytes, at the end of a character', async () => {
+  using there = await endpoint((_, response) => response.end('é'.repeat(3_000)));
+  using sender = showing();
+  const outcome = await sender.send({ url: there.url, ...MESSAGE });
+  assert.equal(outcome, {
+    ...answered(200),
+    shown: { contentType: '', text: 'é'.repeat(512), isCut: true },
+  });
+  using odd = await endpoint((_, response) => response.end(`x${'é'.repeat(3_000)}`));
+  const { shown: seen } = (await sender.send({ url: odd.url, ...MESSAGE })) as typeof outcome & {
+    shown: { text: string };
+  };
+  assert.is(seen.text, `x${'é'.repeat(511)}`);
+});
+
+// A customer could otherwise read what the operator's own servers answer.
+shown('of an internal network is not shown, also if its address is public', async () => {
+  using there = await endpoint((_, response) => response.end('internal'));
+  using sender = senderOf({ isPublic: () => true });
+  assert.equal(await sender.send({ url: there.url, ...MESSAGE }), answered(200));
+});
+
 const bounded = suite('a hostile answer');
 
 for (const [how, listener] of [
@@ -231,4 +269,4 @@ address('of a name without addresses is reported', async () => {
   assert.equal(await sender.send({ url, ...MESSAGE }), failed('no_public_address'));
 });
 
-for (const group of [delivery, bounded, address]) group.run();
+for (const group of [delivery, shown, bounded, address]) group.run();

@@ -89,6 +89,8 @@ WORDS = {
     "WebhookAttempt": "An attempt to deliver a message to a webhook endpoint.",
     "WebhookCounts": "Number of webhook endpoints by state.",
     "WebhookDeliveries": "Last attempts of a webhook endpoint, and its failed changes.",
+    "WebhookRequest": "Body of an attempt to deliver a message.",
+    "WebhookResponse": "Answer of a webhook endpoint.",
     "WebhookWithSecret": "A webhook endpoint with its new secret.",
     "WholePagination": "The length of a list that is always complete.",
 }

@@ -1,5 +1,11 @@
 import { COURIER_MS_MAX, MESSAGE_BYTES, TOKEN_LENGTH_MAX } from '#grpc/call-bounds';
-import type { CourierOutcome, OutgoingMessage } from '#grpc/courier-messages';
+import {
+  ANSWER_BYTES_SHOWN,
+  CONTENT_TYPE_SHOWN,
+  type CourierOutcome,
+  type OutgoingMessage,
+  type ShownAnswer,
+} from '#grpc/courier-messages';
 import { trustInteger, trustText } from '#grpc/frame';
 import type { FrameProtocol } from '#grpc/frame-protocol';
 import {
@@ -7,6 +13,7 @@ import {
   CourierRequest,
   CourierService,
   type CourierAnswer as WireAnswer,
+  type ShownAnswer as WireShown,
 } from '#grpc/gen/identity_engine/v1/courier';
 import { traced, traceparentIn } from '#telemetry/tracer';
 
@@ -61,14 +68,16 @@ export const courierProtocol: FrameProtocol<
     const { traceparent } = wire;
     return traceparent === '' ? message : traced(message, traceparentIn(traceparent));
   },
-  sizeOfAnswer: () => MESSAGE_BYTES,
+  sizeOfAnswer: (outcome) => MESSAGE_BYTES + BYTES_PER_UNIT_MAX * shownLength(outcome),
   answerToWire(outcome) {
     const resealed = [...(outcome.resealed ?? [])];
-    if (outcome.kind === 'failed') return { status: 0, failure: outcome.failure, resealed };
-    const { status, retryAfter } = outcome;
-    return { status, retryAfter, failure: '', resealed };
+    if (outcome.kind === 'failed') {
+      return { status: 0, failure: outcome.failure, resealed, shown: undefined };
+    }
+    const { status, retryAfter, shown } = outcome;
+    return { status, retryAfter, failure: '', resealed, shown: shown && shownToWire(shown) };
   },
-  answerFromWire({ status, retryAfter, failure, resealed }) {
+  answerFromWire({ status, retryAfter, failure, resealed, shown }) {
     trustInteger(resealed.length, 0, SECRETS_MAX, 'number of secrets');
     for (const each of resealed) trustText(each, 1, TOKEN_LENGTH_MAX, 'secret');
     const changed = resealed.length === 0 ? {} : { resealed };
@@ -78,6 +87,26 @@ export const courierProtocol: FrameProtocol<
     }
     if (retryAfter !== undefined) trustText(retryAfter, 0, TEXT_LENGTH_MAX, 'Retry-After');
     const known = trustInteger(status, 1, STATUS_MAX, 'status');
-    return { kind: 'answered', status: known, retryAfter, ...changed };
+    const seen = shown === undefined ? {} : { shown: shownFromWire(shown) };
+    return { kind: 'answered', status: known, retryAfter, ...seen, ...changed };
   },
 };
+
+function shownToWire({ contentType, text, isCut }: ShownAnswer): WireShown {
+  return { contentType, text, cut: isCut };
+}
+
+/** A courier of a later release may show more, so longer texts are cut, not refused. */
+function shownFromWire({ contentType, text, cut }: WireShown): ShownAnswer {
+  return {
+    contentType: contentType.slice(0, CONTENT_TYPE_SHOWN),
+    text: text.slice(0, ANSWER_BYTES_SHOWN),
+    isCut: cut || text.length > ANSWER_BYTES_SHOWN,
+  };
+}
+
+function shownLength(outcome: CourierOutcome): number {
+  if (outcome.kind === 'failed' || outcome.shown === undefined) return 0;
+  const { contentType, text } = outcome.shown;
+  return contentType.length + text.length;
+}

@@ -15,9 +15,31 @@ export type OutgoingMessage = Traced & {
   readonly sealedSecrets: readonly string[];
 };
 
+/** Maximum bytes of an answer's body that are shown: the beginning of an error message. */
+export const ANSWER_BYTES_SHOWN = 1_024;
+
+/** Maximum length of a content type that is shown, in UTF-16 units. Longer ones are cut. */
+export const CONTENT_TYPE_SHOWN = 128;
+
+/** Beginning of an answer, for the owner of the endpoint. Untrusted text. */
+export type ShownAnswer = {
+  /** Header `Content-Type`. Empty if absent. */
+  readonly contentType: string;
+  /** First `ANSWER_BYTES_SHOWN` bytes of the body. */
+  readonly text: string;
+  /** Whether the body is longer. */
+  readonly isCut: boolean;
+};
+
 /** Outcome of one attempt. An answer may have any status. `retryAfter`: header `Retry-After`. */
 export type CourierOutcome = (
-  | { readonly kind: 'answered'; readonly status: number; readonly retryAfter: string | undefined }
+  | {
+      readonly kind: 'answered';
+      readonly status: number;
+      readonly retryAfter: string | undefined;
+      /** Absent: the answer is from an internal address, or from a courier of another release. */
+      readonly shown?: ShownAnswer;
+    }
   | { readonly kind: 'failed'; readonly failure: string }
 ) & {
   /**

@@ -1,7 +1,18 @@
 import { lookup, Resolver } from 'node:dns/promises';
-import { type ClientRequestArgs, Agent as HttpAgent, request as httpRequest } from 'node:http';
+import {
+  type ClientRequestArgs,
+  Agent as HttpAgent,
+  request as httpRequest,
+  type IncomingMessage,
+} from 'node:http';
 import { Agent, request } from 'node:https';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
+import {
+  ANSWER_BYTES_SHOWN,
+  CONTENT_TYPE_SHOWN,
+  type CourierOutcome,
+  type ShownAnswer,
+} from '#grpc/courier-messages';
 import { addressIn, isPublicAddress } from '#webhooks/public-address';
 
 /** Maximum duration of a delivery, in milliseconds, from the name lookup to the answer. */
@@ -42,9 +53,9 @@ type DeliveryFailure =
   | 'timeout'
   | 'broken_answer';
 
-/** Result of a delivery. An answer may have any status. `retryAfter`: header `Retry-After`. */
+/** Result of a delivery. An answer may have any status. */
 export type DeliveryOutcome =
-  | { readonly kind: 'answered'; readonly status: number; readonly retryAfter: string | undefined }
+  | Extract<CourierOutcome, { kind: 'answered' }>
   | { readonly kind: 'failed'; readonly failure: DeliveryFailure };
 
 /** Finds all addresses of a name. */
@@ -56,6 +67,11 @@ export type SenderOptions = {
   readonly isInternal?: (address: string) => boolean;
   /** Whether an address is on the internet. */
   readonly isPublic?: (address: string) => boolean;
+  /**
+   * Whether the answers of an address may be shown to the customer. Default: public addresses
+   * outside of the internal networks.
+   */
+  readonly isShown?: (address: string) => boolean;
   /** Finds the addresses of every name. Default: name servers, and this machine if internal. */
   readonly resolve?: ResolveAll;
   /** Certificates of further authorities. */
@@ -77,23 +93,27 @@ class Refused extends Error {
  * Sends messages to endpoints of customers. A customer chooses the address, so this class connects
  * only to public addresses: it resolves the name itself, refuses a name with any other address,
  * connects to the resolved addresses, and checks the address of the connection again. It follows no
- * redirect, uses no proxy, and keeps no byte of an answer. Without TLS, and on ports other than
+ * redirect, and uses no proxy. It shows the beginning of an answer only if the address is
+ * public, so that no customer reads an internal network. Without TLS, and on ports other than
  * 443, it connects only to internal addresses.
  */
 export class EndpointSender implements Disposable {
   readonly #ways: Readonly<Record<'public' | 'internal' | 'plain', Way>>;
   readonly #deliveryMsMax: number;
+  readonly #isShown: (address: string) => boolean;
   #underWay = 0;
   #bytes = 0;
 
   constructor({
     isInternal = () => false,
     isPublic = isPublicAddress,
+    isShown = (address) => isPublic(address) && !isInternal(address),
     resolve,
     ca,
     deliveryMsMax = DELIVERY_MS_MAX,
   }: SenderOptions = {}) {
     this.#deliveryMsMax = deliveryMsMax;
+    this.#isShown = isShown;
     const options = (names: ResolveAll, isAllowed: IsAllowed) => ({
       keepAlive: true,
       timeout: IDLE_MS,
@@ -141,31 +161,61 @@ export class EndpointSender implements Disposable {
     }
     return new Promise((resolve) => {
       const signal = AbortSignal.timeout(this.#deliveryMsMax);
-      let outcome: DeliveryOutcome | undefined;
+      let answeredSoFar = (): DeliveryOutcome | undefined => undefined;
       const options = { method: 'POST', agent: way.agent, signal, headers };
       const call = way.request(url, { ...options, maxHeaderSize: HEADER_BYTES_MAX }, (answer) => {
-        const { statusCode: status = 0, headers: answered } = answer;
-        const seen = { kind: 'answered', status, retryAfter: answered['retry-after'] } as const;
-        outcome = seen;
-        let bytes = 0;
-        answer.on('data', ({ length }: Buffer) => {
-          bytes += length;
-          if (bytes > BODY_BYTES_MAX) answer.destroy();
+        const isShown = this.#isShown(answer.socket.remoteAddress ?? '');
+        const start = new AnswerStart();
+        const answered = () => outcomeOf(answer, isShown ? start : undefined);
+        answeredSoFar = answered;
+        answer.on('data', (chunk: Buffer) => {
+          if (start.add(chunk) > BODY_BYTES_MAX) answer.destroy();
         });
         answer.on('error', () => undefined);
-        answer.on('close', () => resolve(seen));
+        answer.on('close', () => resolve(answered()));
       });
       call.on('error', (error) => {
-        resolve(outcome ?? { kind: 'failed', failure: failureOf(error, signal) });
+        resolve(answeredSoFar() ?? { kind: 'failed', failure: failureOf(error, signal) });
       });
       // An answer such as 101 ends the call without an event of its own.
-      call.on('close', () => resolve(outcome ?? { kind: 'failed', failure: 'broken_answer' }));
+      call.on('close', () => {
+        resolve(answeredSoFar() ?? { kind: 'failed', failure: 'broken_answer' });
+      });
       call.end(body);
     });
   }
 
   [Symbol.dispose](): void {
     for (const { agent } of Object.values(this.#ways)) agent.destroy();
+  }
+}
+
+/** Outcome with an answer. `start`: beginning of its body; undefined: it is not shown. */
+function outcomeOf({ statusCode: status = 0, headers }: IncomingMessage, start?: AnswerStart) {
+  const answered = { kind: 'answered', status, retryAfter: headers['retry-after'] } as const;
+  return start === undefined
+    ? answered
+    : { ...answered, shown: start.shown(headers['content-type']) };
+}
+
+/** Beginning of the body of an answer. */
+class AnswerStart {
+  readonly #kept: Buffer[] = [];
+  #bytes = 0;
+
+  /** Adds bytes. Returns the number of bytes so far. */
+  add(chunk: Buffer): number {
+    const room = ANSWER_BYTES_SHOWN - this.#bytes;
+    if (room > 0) this.#kept.push(chunk.subarray(0, room));
+    this.#bytes += chunk.length;
+    return this.#bytes;
+  }
+
+  shown(contentType = ''): ShownAnswer {
+    const isCut = this.#bytes > ANSWER_BYTES_SHOWN;
+    // In a cut body, `stream` leaves out a part of a character at the end.
+    const text = new TextDecoder().decode(Buffer.concat(this.#kept), { stream: isCut });
+    return { contentType: contentType.slice(0, CONTENT_TYPE_SHOWN), text, isCut };
   }
 }
 

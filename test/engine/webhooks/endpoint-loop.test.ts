@@ -1,11 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import {
-  type Attempt,
-  COURIER_AWAY,
-  EndpointLoop,
-  type Message,
-} from '#engine/webhooks/endpoint-loop';
+import { AttemptLog, BodyMemory } from '#engine/webhooks/attempt-log';
+import { COURIER_AWAY, EndpointLoop, type Message } from '#engine/webhooks/endpoint-loop';
 import { Fault } from '#errors/fault';
 import type { CourierOutcome } from '#grpc/courier-messages';
 import { TRANSITIONS } from '#identity/transitions';
@@ -36,7 +32,7 @@ function newScene(progress = progressFrom(0), endpoint: Partial<Endpoint> = {}) 
   const sent: Message[] = [];
   const saved: Progress[] = [];
   const pauses: PauseCause[] = [];
-  const attempts: Attempt[] = [];
+  const attempts = new AttemptLog(new BodyMemory());
   const courier = { answer: async (_: Message): Promise<CourierOutcome> => OK };
   const ports = {
     clock,
@@ -113,7 +109,10 @@ failures('gets the message again with the same id and body', async () => {
   const [first, second] = scene.sent;
   assert.equal([first?.id, first?.body], [second?.id, second?.body]);
   assert.equal(
-    scene.attempts.map(({ failure }) => failure),
+    scene.attempts
+      .newestFirst()
+      .map(({ failure }) => failure)
+      .reverse(),
     ['status 500', undefined],
   );
 });

@@ -223,7 +223,8 @@ export const listDeliveries = endpoint({
   tag: 'Webhooks',
   summary: 'List the last deliveries of a webhook endpoint',
   description:
-    'The last attempts, and the changes that were given up. Attempts are kept in memory only.',
+    'The last attempts, and the changes that were given up. The newest 20 attempts have the ' +
+    'bodies of request and response. Attempts are kept in memory only.',
   scope: 'read',
   response: dataOf(WebhookDeliveries),
   examples: [{ summary: 'one delivery' }],

@@ -84,6 +84,26 @@ export const WebhookWithSecret = named('WebhookWithSecret', {
 /** Deleted webhook endpoint. */
 export const DeletedWebhook = named('DeletedWebhook', { id: WebhookId, deleted: z.literal(true) });
 
+/** Body of an attempt. */
+const WebhookRequest = named('WebhookRequest', {
+  body: z.string().describe('Body that was sent, at most its first 4,096 characters.'),
+  is_truncated: z.boolean().describe('Whether the body is longer.'),
+});
+
+/** Answer of an endpoint. */
+const WebhookResponse = named('WebhookResponse', {
+  status: z.int(),
+  content_type: z.string().optional().describe('Empty: the endpoint sent none.'),
+  body: z
+    .string()
+    .optional()
+    .describe(
+      'First 1,024 bytes of the body, as text of unknown content. Absent: no longer kept, or the ' +
+        'endpoint is in an internal network.',
+    ),
+  is_truncated: z.boolean().optional().describe('Whether the body is longer.'),
+});
+
 /** An attempt to deliver a message. */
 export const WebhookAttempt = named('WebhookAttempt', {
   message_id: z.string().describe('Header `webhook-id`, the same in every attempt.'),
@@ -91,6 +111,8 @@ export const WebhookAttempt = named('WebhookAttempt', {
   duration_ms: Count,
   events: Count,
   failure: z.string().nullable().describe('`null`: delivered. Otherwise such as `status 500`.'),
+  request: WebhookRequest.optional().describe('Absent: no longer kept.'),
+  response: WebhookResponse.optional().describe('Absent: the endpoint did not answer.'),
 });
 
 /** Answer to `GET /webhooks/{id}/deliveries`. */

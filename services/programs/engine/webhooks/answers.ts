@@ -1,4 +1,5 @@
-import type { Attempt } from '#engine/webhooks/endpoint-loop';
+import type { Attempt } from '#engine/webhooks/attempt-log';
+import type { ShownAnswer } from '#grpc/courier-messages';
 import { TRANSITIONS } from '#identity/transitions';
 import { isoTime } from '#stdlib/clock';
 import type { FailedRow, KeptEndpoint, PauseCause } from '#webhooks/endpoint';
@@ -32,14 +33,24 @@ export function endpointView({ endpoint, progress }: KeptEndpoint, next: number,
 }
 
 /** An attempt as in the API. */
-export function attemptView({ messageId, atMs, durationMs, events, failure }: Attempt) {
+export function attemptView({ bodies, status, ...attempt }: Attempt) {
+  const { messageId, atMs, durationMs, events, failure } = attempt;
+  const request = bodies && { body: bodies.request.text, is_truncated: bodies.request.isCut };
   return {
     message_id: messageId,
     attempted_at: isoTime(atMs),
     duration_ms: durationMs,
     events,
     failure: failure ?? null,
+    ...(request === undefined ? {} : { request }),
+    ...(status === undefined ? {} : { response: responseView(status, bodies?.answer) }),
   };
+}
+
+function responseView(status: number, answer: ShownAnswer | undefined) {
+  if (answer === undefined) return { status };
+  const { contentType, text, isCut } = answer;
+  return { status, content_type: contentType, body: text, is_truncated: isCut };
 }
 
 /** A failed change as in the API. */

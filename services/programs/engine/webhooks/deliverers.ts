@@ -3,9 +3,10 @@ import type { AuditTrail } from '#audit/trail';
 import type { EndpointChange, FeedView, LookFrom } from '#engine/feed/feed';
 import { rowsIn, wantedIn } from '#engine/feed/pages';
 import { attemptView, endpointView, failedView, PAUSE_NAMES } from '#engine/webhooks/answers';
+import { type Attempt, AttemptLog, BodyMemory } from '#engine/webhooks/attempt-log';
 import { changeOf, endpointIn } from '#engine/webhooks/changes';
 import {
-  type Attempt,
+  answeredIn,
   COURIER_AWAY,
   EndpointLoop,
   type FeedRows,
@@ -73,7 +74,7 @@ type DelivererPorts = {
 /** An endpoint in this process. Its loop is undefined while the endpoint is paused. */
 type Running = {
   readonly loop: EndpointLoop | undefined;
-  readonly attempts: Attempt[];
+  readonly attempts: AttemptLog;
   /** Fulfils when no attempt of an earlier loop is under way. */
   readonly settled: Promise<void>;
 };
@@ -89,6 +90,7 @@ export class Deliverers {
   readonly #ports: DelivererPorts;
   /** Endpoints by account and id. */
   readonly #accounts = new Map<string, Map<string, Running>>();
+  readonly #bodies = new BodyMemory();
   readonly #attempted;
   #hasEnded = false;
 
@@ -112,7 +114,7 @@ export class Deliverers {
         return [id, this.#synced(accountId, kept, before?.get(id))] as const;
       }),
     );
-    for (const [id, { loop }] of before ?? []) if (!after.has(id)) void loop?.end();
+    for (const [id, running] of before ?? []) if (!after.has(id)) ended(running);
     if (after.size > 0) this.#accounts.set(accountId, after);
     else this.#accounts.delete(accountId);
   }
@@ -163,7 +165,7 @@ export class Deliverers {
     if (shard === undefined) this.#hasEnded = true;
     for (const [accountId, endpoints] of this.#accounts) {
       if (shard !== undefined && this.#ports.shardOf(accountId) !== shard) continue;
-      for (const { loop } of endpoints.values()) void loop?.end();
+      for (const running of endpoints.values()) ended(running);
       this.#accounts.delete(accountId);
     }
   }
@@ -213,9 +215,9 @@ export class Deliverers {
     const kept = this.#present(accountId, endpointIn(endpoints, id));
     switch (action) {
       case 'readDeliveries': {
-        const attempts = this.#running(accountId, id)?.attempts ?? [];
+        const attempts = this.#running(accountId, id)?.attempts.newestFirst() ?? [];
         return answerOf({
-          attempts: attempts.map(attemptView).reverse(),
+          attempts: attempts.map(attemptView),
           failed: kept.progress.failed.map(failedView).reverse(),
         });
       }
@@ -257,6 +259,7 @@ export class Deliverers {
       durationMs: Math.round(clock.monotonicMs() - startMs),
       events: 0,
       failure: failureOf(outcome),
+      ...answeredIn(body, outcome),
     };
   }
 
@@ -353,7 +356,7 @@ export class Deliverers {
 
   /** The endpoint as it runs after a change. A running loop goes on with the changed settings. */
   #synced(accountId: string, kept: KeptEndpoint, before: Running | undefined): Running {
-    const attempts = before?.attempts ?? [];
+    const attempts = before?.attempts ?? new AttemptLog(this.#bodies);
     const settled = before?.settled ?? Promise.resolve();
     if (kept.endpoint.paused !== undefined || this.#ports.courier === undefined) {
       const ended = before?.loop?.end() ?? settled;
@@ -369,7 +372,7 @@ export class Deliverers {
     return { loop, attempts, settled };
   }
 
-  #newLoop(accountId: string, { endpoint, progress }: KeptEndpoint, attempts: Attempt[]) {
+  #newLoop(accountId: string, { endpoint, progress }: KeptEndpoint, attempts: AttemptLog) {
     const { clock, random, onBug } = this.#ports;
     const { id } = endpoint;
     const change = (decide: (kept: KeptEndpoint) => EndpointChange) =>
@@ -415,6 +418,12 @@ export class Deliverers {
     }
     return counts;
   }
+}
+
+/** Ends the deliveries to an endpoint, and frees the memory of its attempts. */
+function ended({ loop, attempts }: Running): void {
+  void loop?.end();
+  attempts[Symbol.dispose]();
 }
 
 function refusedPosition(why: string): Fault {

@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib';
 import { eventsOf, wantedIn } from '#engine/feed/pages';
+import { type AttemptLog, attemptBodies } from '#engine/webhooks/attempt-log';
 import { type AttemptResult, type Batch, Deliveries } from '#engine/webhooks/deliveries';
 import { toFault } from '#errors/fault';
 import type { CourierOutcome } from '#grpc/courier-messages';
@@ -27,9 +28,6 @@ const COURIER_AWAY_MS = 5_000;
 /** Outcome of a message that no courier took. */
 export const COURIER_AWAY = { kind: 'failed', failure: 'courier_away' } as const;
 
-/** Number of attempts that are shown. */
-const ATTEMPTS_SHOWN = 100;
-
 /** A message to an endpoint. Its id is the same in every attempt. */
 export type Message = { readonly id: string; readonly body: string };
 
@@ -38,16 +36,6 @@ export type FeedRows = {
   /** Position of the first available row. */
   readonly floor: number;
   readonly rows: readonly FeedRow[];
-};
-
-/** A finished attempt, for people. */
-export type Attempt = {
-  readonly messageId: string;
-  readonly atMs: number;
-  readonly durationMs: number;
-  readonly events: number;
-  /** `status 500`, or the cause of a failure without an answer. Undefined: delivered. */
-  readonly failure: string | undefined;
 };
 
 /** Dependencies of a loop. */
@@ -75,7 +63,7 @@ export class EndpointLoop {
   readonly #deliveries: Deliveries;
   /** Rows that are not delivered yet, by position. Held rows may be missing after a start. */
   readonly #rows = new Map<number, FeedRow>();
-  readonly #attempts: Attempt[];
+  readonly #attempts: AttemptLog;
   #savedMs: number;
   #isDirty = false;
   #hasEnded = false;
@@ -84,13 +72,8 @@ export class EndpointLoop {
   readonly #underWay = new Set<Promise<void>>();
   #wake: () => void = () => undefined;
 
-  /** `attempts`: the last attempts of a former loop, which this loop continues. */
-  constructor(
-    endpoint: Endpoint,
-    progress: Progress,
-    ports: EndpointPorts,
-    attempts: Attempt[] = [],
-  ) {
+  /** `attempts`: log of the endpoint, which former loops began. */
+  constructor(endpoint: Endpoint, progress: Progress, ports: EndpointPorts, attempts: AttemptLog) {
     this.#endpoint = endpoint;
     this.#attempts = attempts;
     this.#ports = ports;
@@ -278,12 +261,13 @@ export class EndpointLoop {
     const result = resultOf(outcome, clock.wallMs());
     if (isAway(outcome)) this.#deliveries.postpone(batch, clock.wallMs() + COURIER_AWAY_MS);
     else this.#deliveries.end(batch, result, clock.wallMs());
-    this.#note({
+    this.#attempts.add({
       messageId: message.id,
       atMs: nowMs,
       durationMs: Math.round(clock.monotonicMs() - startMs),
       events: message.events,
       failure: result.isDelivered ? undefined : result.cause,
+      ...answeredIn(message.body, outcome),
     });
     await this.#pauseIfHopeless(outcome);
   }
@@ -331,11 +315,6 @@ export class EndpointLoop {
     return { id: `${id}-${nameOf(rows)}`, body, events: data.length };
   }
 
-  #note(attempt: Attempt): void {
-    this.#attempts.push(attempt);
-    if (this.#attempts.length > ATTEMPTS_SHOWN) this.#attempts.shift();
-  }
-
   /** Makes the progress durable, at most once a second. */
   async #save(): Promise<void> {
     const { clock } = this.#ports;
@@ -378,6 +357,15 @@ export function failureOf(outcome: CourierOutcome): string | undefined {
   if (outcome.kind === 'failed') return outcome.failure;
   const { status } = outcome;
   return status >= 200 && status < 300 ? undefined : `status ${status}`;
+}
+
+/** Status and bodies of an attempt. `body`: body of the request. */
+export function answeredIn(body: string, outcome: CourierOutcome) {
+  if (outcome.kind === 'failed') {
+    return { status: undefined, bodies: attemptBodies(body, undefined) };
+  }
+  const { status, shown } = outcome;
+  return { status, bodies: attemptBodies(body, shown) };
 }
 
 function resultOf(outcome: CourierOutcome, nowMs: number): AttemptResult {

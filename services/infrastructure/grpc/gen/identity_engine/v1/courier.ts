@@ -66,6 +66,17 @@ export interface CourierAnswer {
   failure: string;
   /** The secrets of the request in the same order, encrypted again. Empty: they need no change. */
   resealed: string[];
+  /** Beginning of the answer. Absent: it must not be shown. */
+  shown: ShownAnswer | undefined;
+}
+
+export interface ShownAnswer {
+  /** Header Content-Type of the endpoint. Empty: it sent none. */
+  contentType: string;
+  /** First bytes of the body, decoded as UTF-8. */
+  text: string;
+  /** Whether the body is longer. */
+  cut: boolean;
 }
 
 function createBaseCourierRequestFrame(): CourierRequestFrame {
@@ -354,7 +365,7 @@ export const CourierReply: MessageFns<CourierReply> = {
 };
 
 function createBaseCourierAnswer(): CourierAnswer {
-  return { status: 0, retryAfter: undefined, failure: "", resealed: [] };
+  return { status: 0, retryAfter: undefined, failure: "", resealed: [], shown: undefined };
 }
 
 export const CourierAnswer: MessageFns<CourierAnswer> = {
@@ -370,6 +381,9 @@ export const CourierAnswer: MessageFns<CourierAnswer> = {
     }
     for (const v of message.resealed) {
       writer.uint32(34).string(v!);
+    }
+    if (message.shown !== undefined) {
+      ShownAnswer.encode(message.shown, writer.uint32(42).fork()).join();
     }
     return writer;
   },
@@ -417,6 +431,82 @@ export const CourierAnswer: MessageFns<CourierAnswer> = {
             }
 
             message.resealed.push(reader.string());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.shown = ShownAnswer.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseShownAnswer(): ShownAnswer {
+  return { contentType: "", text: "", cut: false };
+}
+
+export const ShownAnswer: MessageFns<ShownAnswer> = {
+  encode(message: ShownAnswer, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.contentType !== "") {
+      writer.uint32(10).string(message.contentType);
+    }
+    if (message.text !== "") {
+      writer.uint32(18).string(message.text);
+    }
+    if (message.cut !== false) {
+      writer.uint32(24).bool(message.cut);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ShownAnswer {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseShownAnswer();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.contentType = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.text = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.cut = reader.bool();
             continue;
           }
         }
