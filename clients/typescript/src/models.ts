@@ -51,6 +51,7 @@ export type Action =
   | 'withdraw'
   | (string & {});
 export type EventsStart = 'oldest' | 'newest';
+export type SortOrder = 'asc' | 'desc';
 /** A later release may return other values. */
 export type ActorKind =
   'key' | 'user' | 'operator' | 'provider' | 'service' | 'anonymous' | (string & {});
@@ -273,7 +274,6 @@ export type FleetStatus =
 /** A later release may return other values. */
 export type RetryAdvice = 'never' | 'after' | 'same_key' | (string & {});
 export type InstancesSort = 'created_at' | 'name' | 'changed_at';
-export type SortOrder = 'asc' | 'desc';
 /** A later release may return other values. */
 export type OpenQuestionId =
   | 'q01'
@@ -443,6 +443,7 @@ export interface AccountEventsQuery {
   /** Start of the page: `next_cursor` of the previous page. 1 to 1024 characters. */
   cursor?: string;
   start?: EventsStart;
+  order?: SortOrder;
   /** Maximum number of entries on the page. 1 to 1000; default 100. */
   limit?: number;
   /**
@@ -927,6 +928,8 @@ export interface EventsPagination {
   has_more: boolean;
   /** `cursor` of the next page. Present on every page. */
   next_cursor: string;
+  /** `cursor` of the events after this page. Only with `order=desc`. */
+  newer_cursor?: string;
   [k: string]: unknown;
 }
 export interface EventsQuery {
@@ -1483,6 +1486,27 @@ export interface WebhookAttempt {
   events: number;
   /** `null`: delivered. Otherwise such as `status 500`. */
   failure: string | null;
+  request?: WebhookRequest;
+  response?: WebhookResponse;
+  [k: string]: unknown;
+}
+export interface WebhookRequest {
+  /** Body that was sent, at most its first 4,096 characters. */
+  body: string;
+  /** Whether the body is longer. */
+  is_truncated: boolean;
+  [k: string]: unknown;
+}
+export interface WebhookResponse {
+  status: number;
+  /** Empty: the endpoint sent none. */
+  content_type?: string;
+  /**
+   * First 1,024 bytes of the body, as text of unknown content. Absent: no longer kept, or the endpoint is in an internal network.
+   */
+  body?: string;
+  /** Whether the body is longer. */
+  is_truncated?: boolean;
   [k: string]: unknown;
 }
 export interface WebhookDeliveries {

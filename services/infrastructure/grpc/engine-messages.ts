@@ -94,6 +94,11 @@ export type FeedQuestion = {
   readonly isStream: boolean;
   /** Maximum time to wait for an event if there is none, in milliseconds. */
   readonly waitMs: number;
+  /**
+   * Whether the events before the cursor are read, newest first. Such a question has no stream, no
+   * wait, and begins at the newest event if it has no cursor.
+   */
+  readonly isNewestFirst: boolean;
 };
 
 /** New values of a webhook endpoint. Absent values stay as they are. */

@@ -62,8 +62,9 @@ export function rowsLength(rows: readonly TransitionRow[]): number {
 
 /** Encodes a question for `proto/`. */
 export function feedToWire(question: FeedQuestion): WireReadFeed {
-  const { cursor, from, limit, types, isStream, waitMs } = question;
-  return { cursor, fromNewest: from === 'newest', limit, types, stream: isStream, waitMs };
+  const { cursor, from, limit, types, isStream, waitMs, isNewestFirst: newestFirst } = question;
+  const fromNewest = from === 'newest';
+  return { cursor, fromNewest, limit, types, stream: isStream, waitMs, newestFirst };
 }
 
 /** Decodes a question. Throws `internal` for a value out of bounds. */
@@ -77,5 +78,6 @@ export function feedFromWire(wire: WireReadFeed): FeedQuestion {
     types: trustInteger(wire.types, 0, TYPES_MAX, 'types'),
     isStream: wire.stream,
     waitMs: trustInteger(wire.waitMs, 0, CALL_TIMEOUT_MS_MAX, 'wait'),
+    isNewestFirst: wire.newestFirst,
   };
 }

@@ -25,7 +25,8 @@ import {
 } from '#engine/directory/summary';
 import { awaitedEvents, EventWaiters } from '#engine/events/pages';
 import { FeedKind, recordMetrics, type Unrecorded } from '#engine/feed/kind';
-import { awaitedFeed, newestEvents } from '#engine/feed/pages';
+import { newestEvents, newestFirstAnswer } from '#engine/feed/newest-first';
+import { awaitedFeed, type FeedPageParts } from '#engine/feed/pages';
 import { activeInstanceOf, InstanceKind, storedHeadOf } from '#engine/instance/kind';
 import { engineMetrics } from '#engine/instance/process-call';
 import type { ChunkBounds } from '#engine/instance/rows';
@@ -269,17 +270,19 @@ export class EngineActors implements EngineClient, AsyncDisposable {
   async #readFeed(call: EngineCall, question: Command<'readFeed'>): Promise<EngineAnswer> {
     const { callId, deadlineAtMs, accountId, traceparent } = call;
     const { clock, gate, feeds } = this.#ports;
-    const { isQuiet: _, ...answer } = await awaitedFeed(question, {
+    const parts: FeedPageParts = {
       accountId,
       store: feeds,
-      clock,
-      waiters: this.#waiters,
-      shard: gate.shardOf(accountId),
-      deadlineAtMs,
       look: async (from, count) => {
         const look = { kind: 'look', accountId, from, count, callId, deadlineAtMs } as const;
         return await this.#feeds.ask(accountId, traced(look, traceparent));
       },
+    };
+    if (question.isNewestFirst) return await newestFirstAnswer(question, parts);
+    const { isQuiet: _, ...answer } = await awaitedFeed(question, {
+      ...{ ...parts, clock, deadlineAtMs },
+      waiters: this.#waiters,
+      shard: gate.shardOf(accountId),
     });
     return answer;
   }

@@ -32,6 +32,7 @@ async function listCases(tape: Tape): Promise<void> {
   const list = (args: Record<string, Json>): Call => ({ method: 'events.list', arguments: args });
   await pagesOf(tape, 'account events', list({ limit: 2 }));
   await pagesOf(tape, 'account events from the oldest', list({ start: 'oldest', limit: 3 }));
+  await pagesOf(tape, 'account events, newest first', list({ order: 'desc', limit: 3 }));
   const types = ['deleted', 'contract_changed', 'mode_changed'];
   await tape.record('account events: of three types', list({ types }), { expect: { pages: 1 } });
   const newest = list({ start: 'newest' });

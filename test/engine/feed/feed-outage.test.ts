@@ -19,7 +19,7 @@ import { pass } from '#test/support/passing';
 
 const READ: EngineCommand = {
   ...{ kind: 'readFeed', cursor: undefined, from: 'oldest', limit: 10, types: 255 },
-  ...{ isStream: false, waitMs: 0 },
+  ...{ isStream: false, waitMs: 0, isNewestFirst: false },
 } as const;
 
 /** An engine whose feeds cannot be read while `outage.isOn`. */

@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Feed, type LookFrom } from '#engine/feed/feed';
+import { newestFirstAnswer } from '#engine/feed/newest-first';
 import { feedAnswer } from '#engine/feed/pages';
 import { bodyText, type FeedQuestion } from '#grpc/engine-messages';
 import { memoryFeedStore } from '#storage/memory/feeds';
@@ -37,25 +38,30 @@ async function newScene(count: number, { isStored = true } = {}) {
     feed.forget(copy);
   };
   await take(Array.from({ length: count }, (_, n) => rowOf(n)));
-  const usual = { from: 'oldest', limit: 100, types: ALL, isStream: false, waitMs: 0 } as const;
+  const usual = {
+    ...({ from: 'oldest', limit: 100, types: ALL } as const),
+    ...{ isStream: false, waitMs: 0, isNewestFirst: false },
+  };
   const look = async (from: LookFrom, most: number) => feed.view(from, most, clock.nowMs);
   const ask = async (question: Partial<FeedQuestion> = {}, accountId = 'acc') => {
     const parts = { accountId, store, look };
-    return await feedAnswer({ ...usual, cursor: undefined, ...question }, parts);
+    const asked = { ...usual, cursor: undefined, ...question };
+    return await (asked.isNewestFirst ? newestFirstAnswer : feedAnswer)(asked, parts);
   };
   const page = async (question: Partial<FeedQuestion> = {}) => {
     const { data, pagination } = JSON.parse(bodyText(await ask(question)));
     const ids: string[] = data.map(({ id }: { id: string }) => id);
-    return { ids, cursor: pagination.next_cursor as string, hasMore: pagination.has_more };
+    const { next_cursor: cursor, newer_cursor: newer, has_more: hasMore } = pagination;
+    return { ids, cursor: cursor as string, newer: newer as string, hasMore };
   };
   /** Ids of all events, read with pages of `limit`. */
-  const walk = async (limit: number, types = ALL) => {
+  const walk = async (limit: number, types = ALL, isNewestFirst = false) => {
     const ids: string[] = [];
-    let next = await page({ limit, types });
+    let next = await page({ limit, types, isNewestFirst });
     for (;;) {
       ids.push(...next.ids);
       if (!next.hasMore) return ids;
-      next = await page({ limit, types, cursor: next.cursor });
+      next = await page({ limit, types, isNewestFirst, cursor: next.cursor });
     }
   };
   return { feed, store, clock, take, ask, page, walk };
@@ -87,6 +93,51 @@ walking('finds rare types behind many rows, and ends', async () => {
   const { walk } = await newScene(3_000);
   assert.equal((await walk(1_000, 1 << 6)).length, 3_000);
   assert.equal(await walk(1_000, 1 << 0), [], 'no row has this type');
+});
+
+const backwards = suite('a walk from the newest to the oldest event of a feed');
+
+for (const isStored of [true, false]) {
+  for (const limit of [1, 2, 3, 1_000]) {
+    const where = isStored ? 'stored chunks and memory' : 'memory';
+    backwards(`shows each event once, from ${where}, ${limit} at a time`, async () => {
+      const count = limit < 100 ? 20 : 3 * FEED_CHUNK_ROWS + 7;
+      const { walk } = await newScene(count, { isStored });
+      assert.equal(await walk(limit, ALL, true), idsOf(count).reverse());
+    });
+  }
+}
+
+backwards('finds rare types behind many rows, and ends', async () => {
+  const { walk } = await newScene(3_000);
+  assert.equal((await walk(1_000, 1 << 6, true)).length, 3_000);
+  assert.equal(await walk(1_000, 1 << 0, true), [], 'no row has this type');
+});
+
+backwards('of an empty feed has no event, and ends', async () => {
+  const { walk } = await newScene(0);
+  assert.equal(await walk(10, ALL, true), []);
+});
+
+// The log of a page begins at the newest event, and then follows the stream.
+backwards('has cursors at which the events after each page follow', async () => {
+  const { page, take } = await newScene(3);
+  const newest = await page({ isNewestFirst: true, limit: 2 });
+  const older = await page({ isNewestFirst: true, limit: 1, cursor: newest.cursor });
+  assert.is(older.newer, newest.cursor);
+  await take([rowOf(3)]);
+  const ids = idsOf(4);
+  assert.equal((await page({ cursor: newest.newer })).ids, ids.slice(6));
+  assert.equal((await page({ cursor: newest.cursor })).ids, ids.slice(4));
+  assert.equal((await page({ cursor: older.cursor })).ids, ids.slice(3));
+});
+
+backwards('ends at the oldest event that is still kept', async () => {
+  const { page, clock, take } = await newScene(2);
+  clock.nowMs += FEED_AGE_MS + 3_600_000;
+  await take([rowOf(2)]);
+  const { ids, hasMore } = await page({ isNewestFirst: true });
+  assert.equal([ids, hasMore], [idsOf(3).slice(4).reverse(), false]);
 });
 
 const cursors = suite('a cursor of a feed');
@@ -188,4 +239,4 @@ streams('says gap, and goes on at the oldest row, when its cursor has expired', 
   assert.is(again[0]?.event, 'stress_changed');
 });
 
-for (const group of [walking, cursors, damaged, streams]) group.run();
+for (const group of [walking, backwards, cursors, damaged, streams]) group.run();

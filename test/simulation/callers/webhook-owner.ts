@@ -227,7 +227,7 @@ export class WebhookOwner {
   async #page(cursor: string, from: 'oldest' | 'newest') {
     const { data, pagination } = await this.#asked({
       ...{ kind: 'readFeed', cursor: cursor === '' ? undefined : cursor, from },
-      ...{ limit: PAGE, types: ALL_TYPES, isStream: false, waitMs: 0 },
+      ...{ limit: PAGE, types: ALL_TYPES, isStream: false, waitMs: 0, isNewestFirst: false },
     });
     const events = data as Record<string, unknown>[];
     return { events, next: String(pagination.next_cursor), hasMore: pagination.has_more === true };

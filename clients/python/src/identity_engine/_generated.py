@@ -530,6 +530,11 @@ class EventsPagination(Model):
     `cursor` of the next page. Present on every page.
     """
 
+    newer_cursor: str | None = None
+    """
+    `cursor` of the events after this page. Only with `order=desc`.
+    """
+
 
 EventsStart = TypeAliasType("EventsStart", Literal["oldest", "newest"])
 
@@ -1575,40 +1580,6 @@ class Usage(Model):
     month: MonthUsage
 
 
-class WebhookAttempt(Model):
-    """
-    An attempt to deliver a message to a webhook endpoint.
-    """
-
-    model_config = ConfigDict(
-        extra="allow",
-    )
-    message_id: str
-    """
-    Header `webhook-id`, the same in every attempt.
-    """
-
-    attempted_at: AwareDatetime
-    """
-    RFC 3339.
-    """
-
-    duration_ms: int
-    """
-    At least 0.
-    """
-
-    events: int
-    """
-    At least 0.
-    """
-
-    failure: str | None
-    """
-    `null`: delivered. Otherwise such as `status 500`.
-    """
-
-
 class WebhookCounts(Model):
     """
     Number of webhook endpoints by state.
@@ -1633,29 +1604,54 @@ class WebhookCounts(Model):
     """
 
 
-class WebhookDeliveries(Model):
+WebhookPause = TypeAliasType("WebhookPause", Literal["requested", "failing", "removed"] | str)
+"""
+A later release may return other values.
+"""
+
+
+class WebhookRequest(Model):
     """
-    Last attempts of a webhook endpoint, and its failed changes.
+    Body of an attempt to deliver a message.
     """
 
     model_config = ConfigDict(
         extra="allow",
     )
-    attempts: list[WebhookAttempt]
+    body: str
     """
-    At most 100 attempts of this node, newest first.
-    """
-
-    failed: list[FailedChange]
-    """
-    Changes that were given up, newest first.
+    Body that was sent, at most its first 4,096 characters.
     """
 
+    is_truncated: bool
+    """
+    Whether the body is longer.
+    """
 
-WebhookPause = TypeAliasType("WebhookPause", Literal["requested", "failing", "removed"] | str)
-"""
-A later release may return other values.
-"""
+
+class WebhookResponse(Model):
+    """
+    Answer of a webhook endpoint.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    status: int
+    content_type: str | None = None
+    """
+    Empty: the endpoint sent none.
+    """
+
+    body: str | None = None
+    """
+    First 1,024 bytes of the body, as text of unknown content. Absent: no longer kept, or the endpoint is in an internal network.
+    """
+
+    is_truncated: bool | None = None
+    """
+    Whether the body is longer.
+    """
 
 
 class WebhookWithSecret(Model):
@@ -2533,6 +2529,62 @@ class Webhook(Model):
     created_at: AwareDatetime
     """
     RFC 3339.
+    """
+
+
+class WebhookAttempt(Model):
+    """
+    An attempt to deliver a message to a webhook endpoint.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    message_id: str
+    """
+    Header `webhook-id`, the same in every attempt.
+    """
+
+    attempted_at: AwareDatetime
+    """
+    RFC 3339.
+    """
+
+    duration_ms: int
+    """
+    At least 0.
+    """
+
+    events: int
+    """
+    At least 0.
+    """
+
+    failure: str | None
+    """
+    `null`: delivered. Otherwise such as `status 500`.
+    """
+
+    request: WebhookRequest | None = None
+    response: WebhookResponse | None = None
+
+
+class WebhookDeliveries(Model):
+    """
+    Last attempts of a webhook endpoint, and its failed changes.
+    """
+
+    model_config = ConfigDict(
+        extra="allow",
+    )
+    attempts: list[WebhookAttempt]
+    """
+    At most 100 attempts of this node, newest first.
+    """
+
+    failed: list[FailedChange]
+    """
+    Changes that were given up, newest first.
     """
 
 

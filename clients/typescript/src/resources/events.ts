@@ -19,8 +19,9 @@ export class Events {
   }
 
   /**
-   * A page of events, oldest first. `pagination.next_cursor` continues after the page, also if the
-   * page is empty. `next()` requests the next page if `has_more`.
+   * A page of events, oldest first, or newest first with `order: 'desc'`. `pagination.next_cursor` continues after the page, also if the
+   * page is empty. `next()` requests the next page if `has_more`. With `desc`, the events after the
+   * page follow `pagination.newer_cursor`.
    *
    * With `wait`, an answer without events waits up to this number of seconds for an event; `wait`
    * must be less than `attemptTimeoutMs`. Throws an `InvalidRequestError` with the reason

@@ -32,6 +32,8 @@ export const listEvents = endpoint({
     '`cursor`. With `wait`, the answer waits for an event. If events after the cursor are no ' +
     'longer kept, or if the service was restored from a backup, the answer is 410 ' +
     '`cursor_expired`: continue with `start=oldest`, and read the instances that matter again.\n\n' +
+    'With `order=desc`, a page has the newest events first, and `next_cursor` leads to older ' +
+    'events. `newer_cursor` is the position at which a stream or a page in order continues.\n\n' +
     'With `Accept: text/event-stream`, the answer is a stream of server-sent events. The name of ' +
     'an event is its `type`, its data is the event, and its `id` is a cursor, which clients ' +
     'send back as `Last-Event-ID`. The event `gap` says that events are missing; the stream then ' +
@@ -46,22 +48,29 @@ export const listEvents = endpoint({
   refusals: ['cursor_expired', 'invalid_header', 'too_many_streams'],
   examples: [
     { summary: 'the first two events', query: '?limit=2' },
+    { summary: 'the newest event', query: '?order=desc&limit=1' },
     { summary: 'changes of the lists of actions', query: '?types=contract_changed&limit=1' },
   ],
   handler: {
     kind: 'feed',
     question: ({ query, headers }) => {
       const isStream = headers.accept?.includes(EVENT_STREAM) === true;
-      const { types = USUAL_TYPES } = query;
+      const { types = USUAL_TYPES, order, start, wait } = query;
+      const isNewestFirst = order === 'desc';
+      if (isNewestFirst && (isStream || start !== undefined || wait > 0)) {
+        const text = 'order: desc allows no stream, no start and no wait';
+        throw invalid('invalid_parameter', 'order', text);
+      }
       // A browser that reconnects sends the header and its original query.
       const last = isStream ? lastCursor(headers) : undefined;
       return {
         cursor: last ?? query.cursor,
-        from: query.start ?? (isStream ? 'newest' : 'oldest'),
+        from: start ?? (isStream ? 'newest' : 'oldest'),
         limit: query.limit,
         types: bitsOf(types),
         isStream,
-        waitMs: isStream ? 0 : query.wait * 1_000,
+        waitMs: isStream ? 0 : wait * 1_000,
+        isNewestFirst,
       };
     },
   },

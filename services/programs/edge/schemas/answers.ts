@@ -414,6 +414,10 @@ export const feedPageOf = <Schema extends z.ZodType>(schema: Schema) =>
       limit: z.int().min(1),
       has_more: z.boolean(),
       next_cursor: z.string().describe('`cursor` of the next page. Present on every page.'),
+      newer_cursor: z
+        .string()
+        .optional()
+        .describe('`cursor` of the events after this page. Only with `order=desc`.'),
     }),
   });
 

@@ -278,6 +278,10 @@ const Types = z
 export const FeedQuery = z.strictObject({
   cursor: z.string().min(1).max(1_024).optional(),
   start: z.enum(['oldest', 'newest']).optional(),
+  order: z
+    .enum(['asc', 'desc'])
+    .default('asc')
+    .describe('`desc`: the events before `cursor`, or the newest events, newest first.'),
   limit: integer(1, 1_000, 100),
   types: Types,
   wait: integer(0, WAIT_S_MAX, 0),

@@ -13,16 +13,16 @@ import { FEED_CHUNK_ROWS, type FeedRow, type FeedStore } from '#storage/ports/fe
  * Maximum number of rows that one answer looks at. An answer that finds nothing among them is
  * empty, and its cursor is behind them.
  */
-const LOOKED_ROWS_MAX = 2_048;
+export const LOOKED_ROWS_MAX = 2_048;
 
 /** Number of stored rows that an answer with a small limit looks at. */
-const LOOKED_ROWS_MIN = 512;
+export const LOOKED_ROWS_MIN = 512;
 
 /** Maximum bytes of the events in an answer. The first event is sent in any size. */
-const PAGE_BYTES_MAX = 1_024 * 1_024;
+export const PAGE_BYTES_MAX = 1_024 * 1_024;
 
 /** Position of the next transition: its row, and its place among the transitions of the row. */
-type Place = { readonly seq: number; readonly index: number };
+export type Place = { readonly seq: number; readonly index: number };
 
 /** A position that a reader sent. `digest` is of the last row that the reader has seen. */
 type FeedCursor = Place & { readonly digest: number };
@@ -57,7 +57,7 @@ export async function feedAnswer(
   const place = { seq: oldest.from, index: 0 };
   const answer = await pageFrom(place, oldest, question, parts);
   // The digest of a position at the floor is not compared.
-  const gap = `id: ${textOf(place, 0, accountId)}\n${GAP}`;
+  const gap = `id: ${cursorText(place, 0, accountId)}\n${GAP}`;
   return { ...answer, body: `${gap}${bodyText(answer)}`, isQuiet: false };
 }
 
@@ -78,7 +78,7 @@ async function pageFrom(
   const next =
     page.cursor ??
     text ??
-    textOf(place, digestOf(await rowBefore(place, view, parts)), parts.accountId);
+    cursorText(place, digestOf(await rowBefore(place, view, parts)), parts.accountId);
   const hasMore = page.place.seq < view.next;
   const body = question.isStream ? page.streamText(next) : page.json(next, hasMore);
   return { ...plainAnswer(body), next, isQuiet: page.isEmpty && !hasMore };
@@ -103,7 +103,7 @@ export async function isKnown(
 }
 
 /** Last row that a reader at a place has seen; undefined if there is none. */
-async function rowBefore(
+export async function rowBefore(
   { seq, index }: Place,
   view: FeedView,
   parts: FeedPageParts,
@@ -145,28 +145,6 @@ async function storedRows(
   return chunks.flatMap(({ rows }) => rows).slice(seq - first * FEED_CHUNK_ROWS);
 }
 
-/** Newest events of these types before a position, newest first, among the rows just before it. */
-export async function newestEvents(
-  types: number,
-  count: number,
-  end: number,
-  parts: FeedPageParts,
-): Promise<readonly object[]> {
-  const { floor } = await parts.look('oldest', 0);
-  const start = Math.max(floor, end - LOOKED_ROWS_MIN);
-  const rows: FeedRow[] = [];
-  while (start + rows.length < end) {
-    const view = await parts.look(start + rows.length, LOOKED_ROWS_MIN);
-    const more = await rowsIn(view, parts, end - view.from);
-    if (more.length === 0) break;
-    rows.push(...more.slice(0, end - view.from));
-  }
-  return rows
-    .flatMap((row) => eventsOf(row, types))
-    .slice(-count)
-    .reverse();
-}
-
 /** Events for an answer, and the place after them. */
 class FeedPage {
   readonly #question: FeedQuestion;
@@ -191,7 +169,7 @@ class FeedPage {
   /** Cursor after the rows that were looked at; undefined if there were none. */
   get cursor(): string | undefined {
     if (this.#digest === undefined) return undefined;
-    return textOf(this.#place, this.#digest, this.#accountId);
+    return cursorText(this.#place, this.#digest, this.#accountId);
   }
 
   /** Whether no event was found. */
@@ -265,7 +243,11 @@ export function eventsOf(row: FeedRow, types: number) {
 }
 
 /** An event as in the API. */
-function eventOf([instanceId, version, atMs]: FeedRow, index: number, numbers: readonly number[]) {
+export function eventOf(
+  [instanceId, version, atMs]: FeedRow,
+  index: number,
+  numbers: readonly number[],
+) {
   const { type, ...fields } = transitionFields(numbers as unknown as Transition);
   return {
     id: `${instanceId}-${version}-${index}`,
@@ -283,7 +265,8 @@ export function digestOf(row: FeedRow | undefined): number {
   return crc32(`${instanceId} ${version} ${atMs}`);
 }
 
-function expired(): Fault {
+/** Refusal of a cursor whose events are no longer kept. */
+export function expired(): Fault {
   const text = 'cursor: events after it are no longer kept; continue with start=oldest';
   return faultFor('cursor_expired', text, { field: 'cursor' });
 }
@@ -295,16 +278,18 @@ function expired(): Fault {
 
 /** Cursor of the events from a row on. `digest`: of the row before; 0: unknown. */
 export function feedCursorText(seq: number, digest: number, accountId: string): string {
-  return textOf({ seq, index: 0 }, digest, accountId);
+  return cursorText({ seq, index: 0 }, digest, accountId);
 }
 
-function textOf({ seq, index }: Place, digest: number, accountId: string): string {
+/** Text of a cursor. `digest`: of the row before the place; 0: unknown. */
+export function cursorText({ seq, index }: Place, digest: number, accountId: string): string {
   const fields = [seq, index, digest];
   const list = [...fields, checksumOf(accountId, fields)];
   return Buffer.from(JSON.stringify(list)).toString('base64url');
 }
 
-function cursorFrom(text: string, accountId: string): FeedCursor {
+/** Cursor from its text. Throws `invalid_parameter` for a damaged or foreign cursor. */
+export function cursorFrom(text: string, accountId: string): FeedCursor {
   const [seq, index, digest, checksum] = numbersIn(text);
   const fields = [seq, index, digest];
   if (!fields.every(isCount) || checksumOf(accountId, fields) !== checksum) {

@@ -18,7 +18,7 @@ from identity_engine._sync.follower import Arrived, Follower, Source
 from identity_engine._sync.page import Page, fetch_page
 from identity_engine.errors import ApiError, IdentityEngineError, MalformedAnswerError
 from identity_engine.events import Followed, FollowedEvent, FollowedGap
-from identity_engine.models import AccountEvent, EventsStart, EventType
+from identity_engine.models import AccountEvent, EventsStart, EventType, SortOrder
 
 _EVENTS = Many[AccountEvent]
 
@@ -134,6 +134,7 @@ class AccountEvents:
         *,
         types: Sequence[EventType] | None = None,
         start: EventsStart | None = None,
+        order: SortOrder | None = None,
         cursor: str | None = None,
         limit: int | None = None,
         wait: int | None = None,
@@ -141,7 +142,7 @@ class AccountEvents:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Page[AccountEvent]:
-        """Returns a page of events, oldest first.
+        """Returns a page of events, oldest first, or newest first with ``order="desc"``.
 
         ``pagination.next_cursor`` continues after the page, also if the page is empty. ``next``
         requests the next page if ``pagination.has_more``.
@@ -150,6 +151,8 @@ class AccountEvents:
             types: Wanted types; default all types but ``contract_changed`` and
                 ``mode_changed``.
             start: Where to begin without a cursor: ``oldest`` (default) or ``newest``.
+            order: ``asc`` (default), or ``desc``: the events before the cursor, newest first. The
+                events after such a page follow ``pagination.newer_cursor``.
             cursor: ``next_cursor`` of a page, or the cursor of a followed item.
             limit: 1 to 1,000 events; default 100.
             wait: If there is no event, wait up to this number of seconds for an event: 0 (default)
@@ -166,6 +169,7 @@ class AccountEvents:
         query: dict[str, Any] = {
             "types": _joined(types),
             "start": start,
+            "order": order,
             "cursor": cursor,
             "limit": limit,
             "wait": wait,

@@ -371,6 +371,8 @@ export interface ReadFeed {
   stream: boolean;
   /** Maximum time that the answer may wait for an event, in milliseconds. */
   waitMs: number;
+  /** Whether the events before the cursor are read, newest first. Otherwise those after it. */
+  newestFirst: boolean;
 }
 
 /** Reads or changes the webhook endpoints of the account. */
@@ -3266,7 +3268,7 @@ export const TransitionRow: MessageFns<TransitionRow> = {
 };
 
 function createBaseReadFeed(): ReadFeed {
-  return { cursor: undefined, fromNewest: false, limit: 0, types: 0, stream: false, waitMs: 0 };
+  return { cursor: undefined, fromNewest: false, limit: 0, types: 0, stream: false, waitMs: 0, newestFirst: false };
 }
 
 export const ReadFeed: MessageFns<ReadFeed> = {
@@ -3288,6 +3290,9 @@ export const ReadFeed: MessageFns<ReadFeed> = {
     }
     if (message.waitMs !== 0) {
       writer.uint32(48).uint32(message.waitMs);
+    }
+    if (message.newestFirst !== false) {
+      writer.uint32(56).bool(message.newestFirst);
     }
     return writer;
   },
@@ -3351,6 +3356,14 @@ export const ReadFeed: MessageFns<ReadFeed> = {
             }
 
             message.waitMs = reader.uint32();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.newestFirst = reader.bool();
             continue;
           }
         }
