@@ -212,7 +212,7 @@ const VARIABLES = {
       'Comma-separated addresses of the couriers, for an engine process. A message goes to one of them.',
     ),
   SERVICE_WEBHOOK_NETWORKS: networks.describe(
-    'Comma-separated CIDRs of your own networks to which customers may also send webhooks, with http:// or https:// and on any port. Set the same value on edges and couriers. Empty: only public addresses, with https:// on port 443.',
+    'Comma-separated CIDRs of your own networks to which customers may also send webhooks, with http:// or https:// and on any port. Set the same value on edges, consoles and couriers. Empty: only public addresses, with https:// on port 443.',
   ),
   SERVICE_LIMITER_TIMEOUT_MS: whole
     .pipe(z.number().min(10).max(5_000))

@@ -4,6 +4,7 @@ import { type AuditTrail, auditUnavailable } from '#audit/trail';
 import { composeConsole } from '#console/app/app';
 import type { ConsoleConfig, ConsolePorts } from '#console/app/ports';
 import { makeSetUpLink } from '#console/people/entry';
+import type { CourierClient } from '#grpc/courier-messages';
 import type { AccountAdmin } from '#limiter/admin/accounts';
 import { unchanging } from '#stdlib/files';
 import { systemRandomness } from '#stdlib/randomness';
@@ -49,10 +50,14 @@ export type TestConsole = AsyncDisposable & {
   readonly member: (owner: Browser, email: string, role: string) => Promise<Browser>;
 };
 
-/** Opens a console; `config` and `ports` replace defaults. */
+/**
+ * Opens a console; `config` and `ports` replace defaults. `courier` sends webhooks. Undefined:
+ * nothing is sent.
+ */
 export async function openConsole(
   config: Partial<ConsoleConfig> = {},
   ports: Partial<ConsolePorts> = {},
+  courier?: CourierClient,
 ): Promise<TestConsole> {
   const lines: string[] = [];
   const audited: AuditEntry[] = [];
@@ -60,7 +65,7 @@ export async function openConsole(
   const clock = new ManualClock();
   const accounts = memoryAccountStore(clock);
   for (const id of [ACCOUNT_ID, OTHER_ACCOUNT_ID]) await accounts.create(someAccount(id));
-  const behind = serviceBehind(clock, accounts);
+  const behind = serviceBehind(clock, accounts, courier);
   noteLines(behind.ports.trail, (entry) => {
     if (state.isAuditFailing) throw auditUnavailable(new Error('the disk is full'));
     audited.push(entry);

@@ -1,9 +1,11 @@
 import { inProcessBus } from '#bus/in-process-bus';
 import type { ConsolePorts } from '#console/app/ports';
 import { composeEngine } from '#engine/engine-node';
+import type { CourierClient } from '#grpc/courier-messages';
 import type { AccountAdmin } from '#limiter/admin/accounts';
 import { composeLimiter } from '#limiter/limiter-node';
 import { busAccountNews } from '#startup/cluster';
+import type { Clock } from '#stdlib/clock';
 import { systemRandomness } from '#stdlib/randomness';
 import { memoryKeyUseStore } from '#storage/memory/accounts';
 import { memoryFeedStore } from '#storage/memory/feeds';
@@ -12,7 +14,6 @@ import { memoryJournal, memoryMeterStore } from '#storage/memory/meters';
 import type { AccountStore } from '#storage/ports/accounts';
 import { createMetrics } from '#telemetry/metrics';
 import { billingOf } from '#test/console/billing-fixture';
-import type { ManualClock } from '#test/support/manual-clock';
 import { memoryTrail } from '#test/support/memory-trail';
 
 const ACTORS = { idleAgeMs: 120_000, memoryBytesMax: 64 * 1_024 * 1_024 };
@@ -25,8 +26,15 @@ type ServiceBehind = AsyncDisposable & {
   readonly admin: AccountAdmin;
 };
 
-/** Services behind a console: a limiter and an engine in memory, for the accounts in a store. */
-export function serviceBehind(clock: ManualClock, accounts: AccountStore): ServiceBehind {
+/**
+ * Services behind a console: a limiter and an engine in memory, for the accounts in a store.
+ * `courier` sends the messages to webhook endpoints. Undefined: nothing is sent.
+ */
+export function serviceBehind(
+  clock: Clock,
+  accounts: AccountStore,
+  courier?: CourierClient,
+): ServiceBehind {
   const opened = new AsyncDisposableStack();
   const trail = memoryTrail(clock);
   const onBug = (error: unknown) => {
@@ -48,7 +56,7 @@ export function serviceBehind(clock: ManualClock, accounts: AccountStore): Servi
     feeds: memoryFeedStore(),
   };
   const engine = opened.use(
-    composeEngine(ACTORS, { ...ports, ...stores, journal: memoryJournal() }),
+    composeEngine(ACTORS, { ...ports, ...stores, courier, trail, journal: memoryJournal() }),
   );
   return {
     admin: limiter.admin,

@@ -125,6 +125,7 @@ async function consoleOn(
   const consoleConfig: ConsoleConfig = {
     origin,
     trustedProxies: config.SERVICE_TRUSTED_PROXIES,
+    areWebhooksInternal: config.SERVICE_WEBHOOK_NETWORKS.length > 0,
     // A generated secret is lost with the process, so second factors may use such a secret only if
     // the users are lost too. Undefined turns second factors off.
     secrets:

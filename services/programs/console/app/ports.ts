@@ -58,6 +58,8 @@ export type ConsoleConfig = {
   readonly clusterSecrets: Reloadable<readonly string[]>;
   /** Addresses of the API, for the pages. Absent if the console does not know the API's address. */
   readonly api?: ApiAddresses | undefined;
+  /** Whether customers may send webhooks to internal networks, as on every edge. */
+  readonly areWebhooksInternal?: boolean;
   /** Account of a local run, used by `GET /api/setup`. Undefined outside a local run. */
   readonly localAccountId: string | undefined;
 };

@@ -132,7 +132,7 @@ function permissionFor({ scope }: Endpoint): Permission {
 }
 
 function servePortsOf(
-  { clusterSecrets }: ConsoleConfig,
+  { clusterSecrets, areWebhooksInternal = false }: ConsoleConfig,
   { engine, limiter, accountNews, clock, randomness, metrics }: ConsolePorts,
   prefix: string,
   reply: Reply,
@@ -154,7 +154,7 @@ function servePortsOf(
       webhooks: new AccountWebhooks({
         ...{ engine, clock, randomness, callIds: new CallIds(clusterSecrets) },
         seal: new SecretSeal(clusterSecrets, SECRET_SEAL_LABEL),
-        isInternalAllowed: false,
+        isInternalAllowed: areWebhooksInternal,
       }),
     },
     inFlight: { calls: 0 },
