@@ -1,11 +1,14 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import * as assert from 'uvu/assert';
 import { Courier } from '#courier/courier';
 import { EndpointSender } from '#courier/endpoint-sender';
 import type { CourierClient } from '#grpc/courier-messages';
 import { systemClock } from '#stdlib/clock';
 import { unchanging } from '#stdlib/files';
 import { SecretSeal } from '#stdlib/secret-seal';
+import type { TestConsole } from '#test/console/console-fixture';
+import { pass } from '#test/support/passing';
 import { SECRET_SEAL_LABEL } from '#webhooks/signature';
 
 /** A message as the receiver got it. */
@@ -72,4 +75,18 @@ function respond(response: ServerResponse, answer: Answer): void {
   const text = answer < 300 ? '{"received":true}' : `<b>status ${answer}</b>: no database`;
   response.writeHead(answer, { 'content-type': answer < 300 ? 'application/json' : 'text/html' });
   response.end(text);
+}
+
+/** Steps of the clock until something must have happened. Each step waits for the event loop. */
+const STEPS_MAX = 2_000;
+
+/** Advances the clock of the console until something has happened. */
+export async function until(
+  { clock }: Pick<TestConsole, 'clock'>,
+  isSo: () => boolean | Promise<boolean>,
+): Promise<void> {
+  for (let steps = 0; !(await isSo()); steps += 1) {
+    assert.ok(steps < STEPS_MAX, `not within ${STEPS_MAX} steps`);
+    await pass(clock, 50);
+  }
 }

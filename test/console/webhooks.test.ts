@@ -3,11 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Browser } from '#test/console/browser';
 import { openConsole, type TestConsole } from '#test/console/console-fixture';
-import { openReceiver, type Receiver } from '#test/console/webhook-receiver';
-import { pass } from '#test/support/passing';
-
-/** Steps of the clock until something has happened. Each step waits for the event loop. */
-const STEPS_MAX = 2_000;
+import { openReceiver, type Receiver, until } from '#test/console/webhook-receiver';
 
 const INTERNAL = { areWebhooksInternal: true };
 
@@ -23,13 +19,6 @@ async function openHooks() {
     ...{ desk, owner, receiver, id: String(data['id']), secret: String(data['secret']) },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
-}
-
-async function until({ clock }: TestConsole, isSo: () => boolean | Promise<boolean>) {
-  for (let steps = 0; !(await isSo()); steps += 1) {
-    assert.ok(steps < STEPS_MAX, `not within ${STEPS_MAX} steps`);
-    await pass(clock, 50);
-  }
 }
 
 async function deliveriesOf(browser: Browser, id: string) {

@@ -4,6 +4,7 @@ import { buildConsole } from '#console/app/app';
 import { readBuiltPages } from '#console/app/pages';
 import type { ConsoleConfig } from '#console/app/ports';
 import { loopbackOrigins } from '#console/app/visit';
+import type { CourierClient } from '#grpc/courier-messages';
 import { unchanging } from '#stdlib/files';
 import { ACCOUNT_ID, openConsole, type TestConsole } from '#test/console/console-fixture';
 import { builtOnce } from '#test/console/pages/fakes/built-once';
@@ -39,19 +40,32 @@ export type TestPages = AsyncDisposable & {
   ) => Promise<WatchedPage>;
 };
 
+/** Options of a console with pages. */
+type PagesOptions = {
+  /** Whether the real routes answer, with a real engine behind them. Default: fake routes. */
+  readonly isReal?: boolean;
+  /** Sends webhooks of the real engine, also to internal addresses. */
+  readonly courier?: CourierClient;
+};
+
 /** Serves the pages. `browser` starts the browser when a page is opened. */
-export async function openPages(browser: () => Promise<Browser>): Promise<TestPages> {
+export async function openPages(
+  browser: () => Promise<Browser>,
+  { isReal = false, courier }: PagesOptions = {},
+): Promise<TestPages> {
   await using opening = new AsyncDisposableStack();
   const pages = await readBuiltPages('console', await builtOnce());
-  const desk = opening.use(await openConsole());
+  const areWebhooksInternal = courier !== undefined;
+  const desk = opening.use(await openConsole({ areWebhooksInternal }, {}, courier));
   const config: ConsoleConfig = {
     ...{ origin: undefined, trustedProxies: ['127.0.0.1'], localAccountId: ACCOUNT_ID },
     secrets: unchanging(['the secret of this test']),
     clusterSecrets: unchanging(['the secret of this test']),
+    areWebhooksInternal,
   };
   const { app, reachedAt } = buildConsole(config, desk.ports, pages);
   const account = emptyAccount();
-  addFakeRoutes(app, account);
+  if (!isReal) addFakeRoutes(app, account);
   opening.defer(() => app.close());
   await app.listen({ host: '127.0.0.1', port: 0 });
   const { port } = app.server.address() as AddressInfo;

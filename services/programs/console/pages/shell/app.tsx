@@ -21,6 +21,9 @@ import { SecondFactorPage, SignInPage } from '#view/sign-in/entering';
 import { EntryPage } from '#view/sign-in/entry-link';
 import { SignInFrame } from '#view/sign-in/frame';
 import { OverviewPage } from '#view/start/page';
+import { EndpointPage } from '#view/webhooks/endpoint';
+import { EventLogPage } from '#view/webhooks/log';
+import { NewWebhookPage, WebhooksPage } from '#view/webhooks/page';
 
 /**
  * Root component. The session selects the sign-in pages or the console, and the address selects the
@@ -64,6 +67,7 @@ export function App() {
 
 function Routed({ me, path }: { readonly me: Me; readonly path: string }) {
   if (/^\/(?:fleet|instances)(?:\/|$)/.test(path)) return <InstanceRoutes me={me} />;
+  if (/^\/webhooks(?:\/|$)/.test(path)) return <WebhookRoutes />;
   switch (path) {
     case '/':
       return may('instances.read') ? <HomePage /> : <OverviewPage me={me} />;
@@ -129,6 +133,26 @@ const ONE_INSTANCE = /^\/instances\/(inst_[0-9a-f]{16})$/;
 function OneInstance({ path }: { readonly path: string }) {
   const id = ONE_INSTANCE.exec(path)?.[1];
   return id === undefined ? <NoPage /> : <InstancePage key={id} id={id} />;
+}
+
+const ONE_WEBHOOK = /^\/webhooks\/(whk_[0-9a-f]{16})$/;
+
+/** Pages at and below `/webhooks`. */
+function WebhookRoutes() {
+  const { path, query } = here.value;
+  if (!may('instances.read')) return <NotAllowed />;
+  switch (path) {
+    case '/webhooks':
+      return <WebhooksPage />;
+    case '/webhooks/events':
+      return <EventLogPage query={query} />;
+    case '/webhooks/new':
+      return may('instances.write') ? <NewWebhookPage /> : <NotAllowed />;
+    default: {
+      const id = ONE_WEBHOOK.exec(path)?.[1];
+      return id === undefined ? <NoPage /> : <EndpointPage key={id} id={id} />;
+    }
+  }
 }
 
 /** Page for an unknown address. */

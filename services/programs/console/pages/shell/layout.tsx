@@ -92,6 +92,7 @@ function isWithin(path: string): boolean {
 function entries(): (readonly [path: string, text: string])[] {
   return [
     ...(may('instances.read') ? [['/fleet', 'Fleet'] as const] : []),
+    ...(may('instances.read') ? [['/webhooks', 'Webhooks'] as const] : []),
     ['/overview', 'Overview'],
     ...(may('keys.read') ? [['/keys', 'API keys'] as const] : []),
     ...(may('usage.read') ? [['/usage', 'Usage'] as const] : []),
