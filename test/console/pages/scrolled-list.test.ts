@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { HistoryRows } from '#pages/instance/use-history';
+import { HistoryRows } from '#pages/instance/history-rows';
 import {
   firstRowAt,
   lastFirstRow,

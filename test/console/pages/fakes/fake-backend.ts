@@ -1,7 +1,14 @@
 import { EventEmitter, once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Processed as Report } from '#clients/typescript/src/models';
+import type {
+  ForkedInstance,
+  ForkInstance,
+  PastState,
+  PastStates,
+  RenameInstance,
+  Processed as Report,
+} from '#clients/typescript/src/models';
 import { followedState } from '#engine/instance/answers';
 import { reportJson } from '#engine/json';
 import { advance, MODELS, type Observation } from '#identity/model';
@@ -39,6 +46,12 @@ export class FakeBackend {
   readonly #changes = new EventEmitter();
   readonly #events: { readonly ordinal: number; readonly text: string }[] = [];
   readonly rows: HistoryRow[] = [];
+  /** Drift events of all generations, oldest first. */
+  readonly #drifts: ReturnType<typeof driftEvent>[] = [];
+  /** States by generation and cycle. */
+  readonly #past: PastState[][] = [];
+  /** First cycle whose state can be read. */
+  firstStored = 0;
   #state: State;
   #generation = 1;
   #ordinal = 0;
@@ -55,6 +68,53 @@ export class FakeBackend {
     this.#state = createState({ modeStrengths: strengths, energyLevel: 0.8 });
     account.instances = [...account.instances, this.instance];
     account.backends.set(this.instance.id, this);
+    this.#keep(null);
+  }
+
+  /** Keeps the present state for `states`. */
+  #keep(timestamp: string | null): void {
+    const { report } = this;
+    const { cycle } = report.snapshot;
+    const of = this.#past[this.#generation - 1] ?? [];
+    this.#past[this.#generation - 1] = of;
+    of[cycle] = { ...report, cycle, timestamp, model_version: MODEL_VERSION };
+  }
+
+  get generation(): number {
+    return this.#generation;
+  }
+
+  /** Answer of `GET /states`, or the first stored cycle if a wanted state is not stored. */
+  states(query: Record<string, string>): PastStates | { readonly firstCycle: number } {
+    const generation = Number(query['generation'] ?? this.#generation);
+    const all = this.#past[generation - 1] ?? [];
+    const head = { instance_id: this.instance.id, generation };
+    if (query['cycles'] === undefined) {
+      // The fake stores the first and the newest state, as for a young instance.
+      const states = [...new Set([all[this.firstStored], all.at(-1)])];
+      return { ...head, states: states.filter((state) => state !== undefined) };
+    }
+    const cycles = query['cycles'].split(',').map(Number);
+    if (cycles.some((cycle) => cycle < this.firstStored)) return { firstCycle: this.firstStored };
+    return { ...head, states: cycles.flatMap((cycle) => all[cycle] ?? []) };
+  }
+
+  drifts(): object {
+    const data = this.#drifts.toReversed();
+    return { data, pagination: { total: data.length, next_cursor: null } };
+  }
+
+  /** Creates an instance in a past state. */
+  fork({ name, cycle, generation = this.#generation }: ForkInstance): ForkedInstance {
+    const strengths = this.#past[generation - 1]?.[cycle]?.snapshot.mode_strengths;
+    const { instance } = new FakeBackend(
+      this.#account,
+      name,
+      strengths === undefined ? [] : Object.values(strengths).map(Number),
+    );
+    const { report: _, ...texts } = instance;
+    const origin = { instance_id: this.instance.id, generation, cycle };
+    return { ...texts, forked_from: origin };
   }
 
   get report(): Report {
@@ -84,6 +144,8 @@ export class FakeBackend {
     const row = this.#rowOf(observation, context, report.snapshot.cycle);
     this.rows.push(row);
     const drift = report.drift.level === 'D0' ? null : driftEvent(report, row);
+    if (drift !== null) this.#drifts.push(drift);
+    this.#keep(row.timestamp);
     this.#add(`id: ${this.#ordinal}\n${event('cycle', { observation: row, drift })}`);
     this.#write(this.#stateEvent());
     this.#renew();
@@ -94,6 +156,7 @@ export class FakeBackend {
     const resetTo = mode === 'initial' ? resetToInitial : resetToDefault;
     this.#state = resetTo(this.#state);
     this.#generation += 1;
+    this.#keep(null);
     this.#add(event('reset', { generation: this.#generation }));
     this.#write(this.#stateEvent());
     this.#renew();
@@ -102,6 +165,15 @@ export class FakeBackend {
   #stateEvent(): string {
     const head = { modelVersion: MODEL_VERSION, model: this.#state };
     return event('state', JSON.parse(followedState(this.instance.id, head, MODELS)));
+  }
+
+  /** Changes texts of the instance. */
+  rename(change: RenameInstance): object {
+    const at = this.#account.instances.findIndex(({ id }) => id === this.instance.id);
+    const before = this.#account.instances[at] ?? this.instance;
+    this.#account.instances = this.#account.instances.with(at, { ...before, ...change });
+    const { report: _, ...texts } = { ...before, ...change };
+    return { data: { ...texts, tags: change.tags ?? {} } };
   }
 
   remove(): void {
@@ -147,14 +219,17 @@ export class FakeBackend {
   }
 
   history(query: Record<string, string>) {
-    const [limit, offset] = [Number(query['limit']), Number(query['offset'])];
+    const limit = Number(query['limit']);
+    const offset = Number(query['offset'] ?? query['cursor'] ?? 0);
     const isAll = query['generation'] === 'all';
     const own = this.rows.filter(({ generation }) => isAll || generation === this.#generation);
     const total = Math.max(this.madeUp, own.length);
     const rowAt = (index: number): HistoryRow => own.at(-1 - index) ?? madeUpRow(total - index);
     const count = Math.max(0, Math.min(limit, total - offset));
     const data = Array.from({ length: count }, (_, index) => rowAt(offset + index));
-    return { data, pagination: { limit, offset, total, has_more: offset + count < total } };
+    const hasMore = offset + count < total;
+    const cursor = hasMore ? String(offset + count) : null;
+    return { data, pagination: { limit, offset, total, has_more: hasMore, next_cursor: cursor } };
   }
 
   #rowOf({ mode, signal, confidence }: Observation, context: HistoryRow['context'], cycle: number) {
@@ -183,15 +258,15 @@ export class FakeBackend {
   }
 }
 
+type Answer = (backend: FakeBackend, request: FastifyRequest, reply: FastifyReply) => unknown;
+
 /** Adds the routes for instances that receive observations. */
 export function addBackendRoutes(add: AddRoute, account: Account): void {
-  const one =
-    (of: (backend: FakeBackend, request: FastifyRequest, reply: FastifyReply) => unknown) =>
-    (request: FastifyRequest, reply: FastifyReply) => {
-      const backend = account.backends.get((request.params as { id: string }).id);
-      if (backend !== undefined) return of(backend, request, reply);
-      return reply.status(404).send({ error: 'not_found', message: 'instance not found' });
-    };
+  const one = (of: Answer) => (request: FastifyRequest, reply: FastifyReply) => {
+    const backend = account.backends.get((request.params as { id: string }).id);
+    if (backend !== undefined) return of(backend, request, reply);
+    return reply.status(404).send({ error: 'not_found', message: 'instance not found' });
+  };
   const at = (path: string) => `/api/instances/:id${path}`;
   const answered = new Map<string, Report>();
   add(
@@ -208,6 +283,7 @@ export function addBackendRoutes(add: AddRoute, account: Account): void {
     at('/history'),
     one((backend, { query }) => backend.history(query as Record<string, string>)),
   );
+  addPastRoutes((method, path, of) => add(method, at(path), one(of)));
   add(
     'POST',
     at('/process'),
@@ -252,6 +328,21 @@ export function addBackendRoutes(add: AddRoute, account: Account): void {
   );
 }
 
+/** Adds the routes for past states, drift, forks and texts. */
+function addPastRoutes(add: (method: string, path: string, of: Answer) => void): void {
+  add('GET', '/states', (backend, { query }, reply) => {
+    const answer = backend.states(query as Record<string, string>);
+    if (!('firstCycle' in answer)) return { data: answer };
+    const details = { reason: 'cycle_trimmed', first_cycle: answer.firstCycle };
+    return reply.status(410).send({ error: 'not_found', message: 'trimmed', details });
+  });
+  add('GET', '/drift', (backend) => backend.drifts());
+  add('POST', '/fork', (backend, { body }, reply) =>
+    reply.status(201).send({ data: backend.fork(body as ForkInstance) }),
+  );
+  add('PATCH', '', (backend, { body }) => backend.rename(body as RenameInstance));
+}
+
 type Sent = {
   readonly mode_target: string;
   readonly signal_strength: number;
@@ -276,8 +367,9 @@ function madeUpRow(cycle: number): HistoryRow {
   };
 }
 
-function driftEvent({ snapshot, drift }: Report, { timestamp }: HistoryRow) {
+function driftEvent({ snapshot, drift }: Report, { timestamp, generation = 1 }: HistoryRow) {
   return {
+    generation,
     ...{ cycle: snapshot.cycle, drift_level: drift.level, deviation: drift.deviation },
     ...{ affected_modes: ['assertion'], rolled_back: drift.level === 'D3', timestamp },
   };

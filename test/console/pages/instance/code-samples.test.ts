@@ -21,9 +21,13 @@ const OBSERVATION = {
 /** Request body that each sample must send. */
 const SENT = JSON.parse(JSON.stringify(OBSERVATION));
 
-const URL_SENT = `https://YOUR-HOST/v1/instances/${INSTANCE_ID}/process`;
+const ADDRESS = 'http://127.0.0.1:8000/v1';
 
-const [curl, typescript, python] = codeSamples(INSTANCE_ID, OBSERVATION).map(({ text }) => text);
+const URL_SENT = `${ADDRESS}/instances/${INSTANCE_ID}/process`;
+
+const [curl, typescript, python] = codeSamples(ADDRESS, INSTANCE_ID, OBSERVATION).map(
+  ({ text }) => text,
+);
 
 const samples = suite('the code samples for an observation');
 

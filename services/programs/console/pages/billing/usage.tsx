@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { InstanceUsage, Usage, UsageMonth } from '#console/answers';
 import { instanceAddress } from '#pages/fleet/view';
-import { counted, monthText, numberText, percentText } from '#pages/parts/format';
+import { counted, monthText, numberText, percentText, shareText } from '#pages/parts/format';
 import { api, instanceUsageExport, usageExport } from '#pages/shell/api';
 import { type Loading, useLoaded } from '#pages/shell/loaded';
 import { may } from '#pages/shell/session';
@@ -308,7 +308,7 @@ function UsageTable({
               {numberText(row.cycles)}
             </td>
             <td data-label="Share" class="is-number">
-              {percentText(cycles === 0 ? 0 : row.cycles / cycles)}
+              {shareText(cycles === 0 ? 0 : row.cycles / cycles)}
             </td>
           </tr>
         ))}

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import type { Contract } from '#clients/typescript/src/models';
 import { actionsOf, factsOf, furthestText, type Side } from '#pages/fleet/comparison';
 import { instanceAddress, lastFleetAddress } from '#pages/fleet/view';
@@ -111,42 +112,62 @@ function FactComparison({
   readonly first: Side;
   readonly second: Side;
 }) {
-  const ids = [first.instance.id, second.instance.id] as const;
+  const heads = [first, second].map(({ instance: { id } }, index) => (
+    <Link key={id} to={instanceAddress(id)}>
+      {names[index]}
+    </Link>
+  ));
   return (
     <section class="card" aria-labelledby="state">
       <h2 id="state">State and style</h2>
-      <table class="rows is-plain compared">
-        <thead>
-          <tr>
-            <th scope="col">
-              <span class="unseen">What</span>
-            </th>
-            {ids.map((id, index) => (
-              <th key={id} scope="col">
-                <Link to={instanceAddress(id)}>{names[index]}</Link>
-              </th>
-            ))}
-            <th scope="col">Difference</th>
-          </tr>
-        </thead>
-        <tbody>
-          {factsOf(first, second).map(({ what, first: one, second: other, difference }) => (
-            <tr key={what}>
-              <th scope="row">{what}</th>
-              <td data-label={names[0]}>{one}</td>
-              <td data-label={names[1]}>{other}</td>
-              <td data-label="Difference" class={difference === '' ? 'quiet' : ''}>
-                {difference === '' ? 'same' : difference}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <FactTable {...{ names, heads }} facts={factsOf(first, second)} />
     </section>
   );
 }
 
-/** Table with differing actions, and lists with equal actions. */
+/** Table of properties of two states, with their differences. */
+export function FactTable({
+  names,
+  heads,
+  facts,
+}: {
+  readonly names: Names;
+  /** Contents of the two heads. */
+  readonly heads: readonly ComponentChildren[];
+  readonly facts: ReturnType<typeof factsOf>;
+}) {
+  return (
+    <table class="rows is-plain compared">
+      <thead>
+        <tr>
+          <th scope="col">
+            <span class="unseen">What</span>
+          </th>
+          {heads.map((head, index) => (
+            <th key={index} scope="col">
+              {head}
+            </th>
+          ))}
+          <th scope="col">Difference</th>
+        </tr>
+      </thead>
+      <tbody>
+        {facts.map(({ what, first: one, second: other, difference }) => (
+          <tr key={what}>
+            <th scope="row">{what}</th>
+            <td data-label={names[0]}>{one}</td>
+            <td data-label={names[1]}>{other}</td>
+            <td data-label="Difference" class={difference === '' ? 'quiet' : ''}>
+              {difference === '' ? 'same' : difference}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** Actions of two instances: the differing and the equal ones. */
 function ActionComparison({
   names,
   first,
@@ -156,10 +177,24 @@ function ActionComparison({
   readonly first: Contract;
   readonly second: Contract;
 }) {
-  const { differing, allowed, forbidden } = actionsOf(first, second);
   return (
     <section class="card is-top" aria-labelledby="actions">
       <h2 id="actions">Actions</h2>
+      <ActionTable names={names} difference={actionsOf(first, second)} />
+    </section>
+  );
+}
+
+/** Table with differing actions of two contracts, and lists with equal actions. */
+export function ActionTable({
+  names,
+  difference: { differing, allowed, forbidden },
+}: {
+  readonly names: Names;
+  readonly difference: ReturnType<typeof actionsOf>;
+}) {
+  return (
+    <div class="action-table">
       {differing.length === 0 ? (
         <p>Both contracts allow and forbid the same actions.</p>
       ) : (
@@ -188,7 +223,7 @@ function ActionComparison({
       <Alike text="Both allow" actions={allowed} />
       <Alike text="Both forbid" actions={forbidden} />
       <p class="hint">The caller decides about open actions.</p>
-    </section>
+    </div>
   );
 }
 

@@ -4,6 +4,7 @@ import { instanceAddress } from '#pages/fleet/view';
 import { numberText } from '#pages/parts/format';
 import { valueText } from '#view/fleet/counts';
 import { SmallCourse } from '#view/fleet/small-course';
+import { DriftBadge, StressBadge } from '#view/parts/levels';
 import { TimeText } from '#view/parts/text';
 import { VirtualTable } from '#view/parts/virtual-table';
 import { Link } from '#view/shell/router';
@@ -115,22 +116,6 @@ function Awaited({ at }: { readonly at: number }) {
   );
 }
 
-/** Classes of drift badges. */
-const DRIFT_STYLES: Readonly<Record<string, string>> = {
-  D0: 'is-good',
-  D1: 'is-quiet',
-  D2: 'is-warning',
-  D3: 'is-bad',
-};
-
-/** Classes of stress badges. */
-const STRESS_STYLES: Readonly<Record<string, string>> = {
-  LOW: 'is-good',
-  MED: 'is-quiet',
-  HIGH: 'is-warning',
-  OVER: 'is-bad',
-};
-
 function Row({
   row,
   at,
@@ -175,10 +160,10 @@ function Row({
         {tagsText(tags)}
       </td>
       <td>
-        <State value={stress_state} style={STRESS_STYLES[stress_state ?? '']} />
+        <StressBadge value={stress_state} />
       </td>
       <td>
-        <State value={drift_level} style={DRIFT_STYLES[drift_level ?? '']} />
+        <DriftBadge value={drift_level} />
       </td>
       <td>{dominant_mode === undefined ? '–' : valueText(dominant_mode)}</td>
       <td class="is-number">{numberText(row.cycle_count)}</td>
@@ -193,17 +178,6 @@ function tagsText(tags: Readonly<Record<string, string>>): string {
   return Object.entries(tags)
     .map(([key, value]) => (value === '' ? key : `${key}: ${value}`))
     .join(', ');
-}
-
-function State({
-  value,
-  style = 'is-quiet',
-}: {
-  readonly value: string | undefined;
-  readonly style: string | undefined;
-}) {
-  if (value === undefined) return <span class="quiet">–</span>;
-  return <span class={`badge ${style}`}>{value}</span>;
 }
 
 function CourseRow({ row }: { readonly row: ListedInstance }) {

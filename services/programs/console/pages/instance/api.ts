@@ -1,6 +1,8 @@
 import type {
   Contract,
   DriftEvent,
+  ForkedInstance,
+  ForkInstance,
   Instance,
   PastStates,
   Persona,
@@ -28,11 +30,14 @@ export type Processed = {
   readonly retryAfterSeconds: number | undefined;
 };
 
-/** A page of the history, newest first. `total` covers all generations if all are requested. */
-type HistoryPage = {
-  readonly data: readonly HistoryRow[];
-  readonly pagination: { readonly total: number };
+/** A page of rows, newest first. `total` covers all generations if all are requested. */
+type RowsPage<Row> = {
+  readonly data: readonly Row[];
+  readonly pagination: { readonly total: number; readonly next_cursor?: string | null };
 };
+
+/** Maximum number of rows in an answer. */
+const ROWS_MAX = 1_000;
 
 type HistoryQuery = {
   readonly offset: number;
@@ -41,8 +46,8 @@ type HistoryQuery = {
 };
 
 /**
- * API calls about one instance, and the personas. Requests and answers are the same as under `/v1`. A refused call
- * throws `Refused`.
+ * API calls about one instance, and the personas. Requests and answers are the same as under `/v1`.
+ * A refused call throws `Refused`.
  */
 export const instanceApi = {
   instance: (id: string) => get<Instance>(`/instances/${idIn(id)}`),
@@ -56,16 +61,34 @@ export const instanceApi = {
   contract: (id: string) => get<Contract>(`/instances/${idIn(id)}/contract`),
   newestDrift: async (id: string): Promise<DriftEvent | undefined> =>
     (await get<readonly DriftEvent[]>(`/instances/${idIn(id)}/drift?limit=1&offset=0`))[0],
-  /** At most `points` stored states of the present generation in even steps, oldest first. */
-  points: (id: string, points: number) =>
-    get<PastStates>(`/instances/${idIn(id)}/states?points=${points}`),
-  /** States of the present generation at 1 to 10 cycles. */
-  statesAt: (id: string, cycles: readonly number[]) =>
-    get<PastStates>(`/instances/${idIn(id)}/states?cycles=${cycles.join(',')}`),
+  /**
+   * Exact states after at most 10 cycles of a generation, in the given order. Default: the present
+   * generation.
+   */
+  statesAt: (id: string, cycles: readonly number[], generation?: number) =>
+    get<PastStates>(`/instances/${idIn(id)}/states?cycles=${cycles.join(',')}${ofGeneration(generation)}`),
+  /** At most `points` stored states of a generation in even steps, oldest first. */
+  points: (id: string, points: number, generation?: number) =>
+    get<PastStates>(`/instances/${idIn(id)}/states?points=${points}${ofGeneration(generation)}`),
+  /** Observations of all generations, newest first: the first page, or the page at a cursor. */
+  observations: (id: string, cursor: string | undefined) =>
+    send<RowsPage<HistoryRow>>('GET', `/instances/${idIn(id)}/history?${allRows(cursor)}`),
+  /** Drift events of all generations, newest first: the first page, or the page at a cursor. */
+  drifts: (id: string, cursor: string | undefined) =>
+    send<RowsPage<DriftEvent>>('GET', `/instances/${idIn(id)}/drift?${allRows(cursor)}`),
+  /**
+   * Creates an instance in a past state. A retry with the same idempotency key creates no further
+   * instance.
+   */
+  fork: (id: string, fork: ForkInstance, idempotencyKey: string) =>
+    post<ForkedInstance>(`/instances/${idIn(id)}/fork`, fork, {
+      'idempotency-key': idempotencyKey,
+    }),
   /** Changes name, description or tags. */
   update: async (id: string, change: RenameInstance) =>
     (await send<{ data: UpdatedInstance }>('PATCH', `/instances/${idIn(id)}`, change)).data,
-  personas: () => get<readonly Persona[]>('/personas'),
+  /** The personas, loaded once for all pages. */
+  personas: () => personasOnce(),
   /**
    * Sends an observation. A retry with the same idempotency key does not apply the observation
    * again.
@@ -89,10 +112,30 @@ export const instanceApi = {
     (await post<{ states: readonly Report[] }>(`/instances/${idIn(id)}/simulate`, { observations }))
       .states,
   history: (id: string, { offset, limit, generation }: HistoryQuery) =>
-    send<HistoryPage>(
+    send<RowsPage<HistoryRow>>(
       'GET',
       `/instances/${idIn(id)}/history?offset=${offset}&limit=${limit}&generation=${generation}`,
     ),
   reset: (id: string, mode: string) => post(`/instances/${idIn(id)}/reset`, { mode }),
   remove: (id: string) => send('DELETE', `/instances/${idIn(id)}`),
 };
+
+function allRows(cursor: string | undefined): string {
+  const page = cursor === undefined ? '' : `&cursor=${encodeURIComponent(cursor)}`;
+  return `limit=${ROWS_MAX}&generation=all${page}`;
+}
+
+let personas: Promise<readonly Persona[]> | undefined;
+
+/** Loads the personas with the first call. The next call repeats a failed load. */
+function personasOnce(): Promise<readonly Persona[]> {
+  personas ??= get<readonly Persona[]>('/personas').catch((error: unknown) => {
+    personas = undefined;
+    throw error;
+  });
+  return personas;
+}
+
+/** Query parameter of a generation. Empty for the present generation. */
+const ofGeneration = (generation: number | undefined): string =>
+  generation === undefined ? '' : `&generation=${generation}`;

@@ -1,11 +1,11 @@
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { type ChartPoint, LINES, xRangeOf } from '#pages/instance/lines';
-import type { InstanceView } from '#pages/instance/live';
-import { makePlot, type Plot } from '#pages/instance/plot';
-import { counted, levelText, localTime, numberText } from '#pages/parts/format';
+import { makePlot, type Plot, type PlotMarks } from '#pages/instance/plot';
+import { levelText, localTime, numberText } from '#pages/parts/format';
 import { onColours } from '#pages/shell/theme';
-import { DeviationPart, type DriftMark, DriftMarks } from '#view/instance/deviation';
-import { PointsTable } from '#view/instance/history';
+import { type DriftMark, DriftMarks } from '#view/instance/deviation';
+import { PointsTable } from '#view/instance/points-table';
+import { DriftBadge, StressBadge } from '#view/parts/levels';
 
 type LineChartProps = {
   readonly points: readonly ChartPoint[];
@@ -13,7 +13,7 @@ type LineChartProps = {
   /** X value of the selected mark. */
   readonly chosen: number | undefined;
   readonly onMark: (x: number) => void;
-  /** Unit of the x axis, for example "Observation". */
+  /** Unit of the x axis, for example "Step". */
   readonly unit: string;
   /** Text alternative of the chart. */
   readonly label: string;
@@ -24,7 +24,32 @@ type LineChartProps = {
  * drift marks and a data table.
  */
 export function LineChart({ points, marks, chosen, onMark, unit, label }: LineChartProps) {
-  const { canvas, plot, width } = usePlot(points);
+  const { canvas, plot, width, pointed } = usePlot(points, NO_MARKS);
+  const newest = points[pointed ?? points.length - 1] ?? points.at(-1);
+  return (
+    <figure class="line-chart">
+      <div ref={canvas} class="line-chart-canvas" role="img" aria-label={label} />
+      <DriftMarks {...{ marks, chosen, width, unit }} range={xRangeOf(points)} onChoose={onMark} />
+      <figcaption>
+        <Readout of={newest} unit={unit} />
+        <LineChoice of={newest} plot={plot} />
+        <PointsTable points={points} unit={unit} label={label} />
+      </figcaption>
+    </figure>
+  );
+}
+
+/** No marks besides the lines. */
+export const NO_MARKS: PlotMarks = {};
+
+/** Checkboxes that hide lines, with the values of a point. */
+export function LineChoice({
+  of,
+  plot,
+}: {
+  readonly of: ChartPoint | undefined;
+  readonly plot: { readonly current: Plot | undefined };
+}) {
   const [hidden, setHidden] = useState<ReadonlySet<number>>(new Set());
   const toggle = (line: number) => {
     const isHidden = hidden.has(line);
@@ -34,53 +59,45 @@ export function LineChart({ points, marks, chosen, onMark, unit, label }: LineCh
     else next.add(line);
     setHidden(next);
   };
-  const newest = points[plot.pointed ?? points.length - 1] ?? points.at(-1);
   return (
-    <figure class="line-chart">
-      <div ref={canvas} class="line-chart-canvas" role="img" aria-label={label} />
-      <DriftMarks
-        {...{ marks, chosen, width }}
-        range={xRangeOf(points)}
-        unit={unit}
-        onChoose={onMark}
-      />
-      <figcaption>
-        <Readout of={newest} unit={unit} />
-        <fieldset class="lines">
-          <legend class="unseen">Lines</legend>
-          {LINES.map(({ name, style, levelOf }, index) => (
-            <label key={style} class={`line ${style}`}>
-              <input type="checkbox" checked={!hidden.has(index)} onChange={() => toggle(index)} />
-              <span class="line-name">{name}</span>
-              <span class="line-value">
-                {newest === undefined ? '–' : levelText(levelOf(newest.report))}
-              </span>
-            </label>
-          ))}
-        </fieldset>
-        <PointsTable points={points} unit={unit} label={label} />
-      </figcaption>
-    </figure>
+    <fieldset class="lines">
+      <legend class="unseen">Lines</legend>
+      {LINES.map(({ name, style, levelOf }, index) => (
+        <label key={style} class={`line ${style}`}>
+          <input type="checkbox" checked={!hidden.has(index)} onChange={() => toggle(index)} />
+          <span class="line-name">{name}</span>
+          <span class="line-value">{of === undefined ? '–' : levelText(levelOf(of.report))}</span>
+        </label>
+      ))}
+    </fieldset>
   );
 }
 
 /** Position and state of the point whose values the legend shows. */
-function Readout({ of, unit }: { readonly of: ChartPoint | undefined; readonly unit: string }) {
+export function Readout({
+  of,
+  unit,
+}: {
+  readonly of: ChartPoint | undefined;
+  readonly unit: string;
+}) {
   if (of === undefined) return <p class="quiet">No state yet.</p>;
   const { x, at, report } = of;
   return (
     <p class="quiet">
       {unit} {numberText(x)}
       {at === undefined ? '' : `, ${localTime(at, 'second')}`} · stress{' '}
-      {report.snapshot.stress_state} · drift {report.drift.level}
+      <StressBadge value={report.snapshot.stress_state} /> · drift{' '}
+      <DriftBadge value={report.drift.level} />
     </p>
   );
 }
 
-type Current = { current: Plot | undefined; pointed: number | undefined };
-
-/** Creates a plot in an element. The plot follows the element's width and the color scheme. */
-function usePlot(points: readonly ChartPoint[]) {
+/**
+ * Creates a plot in an element. The plot follows the element's width and the color scheme. `pointed`
+ * is the index of the point below the pointer.
+ */
+export function usePlot(points: readonly ChartPoint[], marks: PlotMarks, heightPx?: number) {
   const canvas = useRef<HTMLDivElement>(null);
   const plot = useRef<Plot | undefined>(undefined);
   const [pointed, setPointed] = useState<number | undefined>();
@@ -88,12 +105,12 @@ function usePlot(points: readonly ChartPoint[]) {
   useEffect(() => {
     const element = canvas.current;
     if (element === null) return undefined;
-    const made = makePlot(element, setPointed);
+    const made = makePlot(element, setPointed, heightPx);
     plot.current = made;
-    made.show(points);
+    made.show(points, marks);
     const sizes = new ResizeObserver(() => {
       made.resize(element.clientWidth);
-      setWidth(element.clientWidth);
+      if (element.clientWidth > 0) setWidth(element.clientWidth);
     });
     sizes.observe(element);
     const stop = onColours(() => made.recolour());
@@ -104,99 +121,6 @@ function usePlot(points: readonly ChartPoint[]) {
       plot.current = undefined;
     };
   }, []);
-  useLayoutEffect(() => plot.current?.show(points), [points]);
-  const current: Current = { current: plot.current, pointed };
-  return { canvas, width, plot: current };
-}
-
-/** Choices for the number of observations in the chart. */
-const REACHES = [60, 200, 2_000] as const;
-
-/**
- * Live chart of the time since the page was opened. Also shows the drift of the selected mark, or
- * of the newest cycle if no mark is selected.
- */
-export function LiveLines({ view }: { readonly view: InstanceView }) {
-  const [reach, setReach] = useState<number>(REACHES[1]);
-  const [chosen, setChosen] = useState<number | undefined>();
-  const { points, marks } = useMemo(() => chartOf(view, reach), [view, reach]);
-  const drifted = view.cycles.find(({ ordinal, drift }) => ordinal === chosen && drift !== null);
-  return (
-    <section class="card" aria-labelledby="lines">
-      <div class="card-head">
-        <h2 id="lines">Over time</h2>
-        <label class="reach">
-          Show the last{' '}
-          <select
-            value={String(reach)}
-            onChange={(event) => setReach(Number(event.currentTarget.value))}
-          >
-            {REACHES.map((each) => (
-              <option key={each} value={String(each)}>
-                {counted(each, 'observation')}
-              </option>
-            ))}
-          </select>
-        </label>
-      </div>
-      <p class="quiet">
-        {counted(view.stateCount, 'state')} and {counted(view.cycleCount, 'observation')} since this
-        page was opened. The service stores observations but no intermediate states, so the lines
-        start when the page is opened. Background: stress{' '}
-        {['MED', 'HIGH', 'OVER'].map((state) => (
-          <span key={state} class={`stress-key is-${state}`}>
-            {state}
-          </span>
-        ))}
-      </p>
-      <LineChart
-        {...{ points, marks, chosen }}
-        unit="Observation"
-        label="Modes, energy and stability by observation"
-        onMark={(x) => setChosen(x === chosen ? undefined : x)}
-      />
-      <Drift view={view} drifted={drifted} />
-    </section>
-  );
-}
-
-function Drift({
-  view,
-  drifted,
-}: {
-  readonly view: InstanceView;
-  readonly drifted: InstanceView['cycles'][number] | undefined;
-}) {
-  if (drifted?.drift) {
-    const { drift_level: level, deviation, rolled_back: isRolledBack, timestamp } = drifted.drift;
-    return (
-      <DeviationPart
-        {...{ level, deviation, isRolledBack, at: timestamp }}
-        title={`Drift at observation ${drifted.ordinal}`}
-      />
-    );
-  }
-  if (view.now === undefined) return null;
-  const { level, deviation } = view.now.drift;
-  return (
-    <DeviationPart
-      {...{ level, deviation, isRolledBack: level === 'D3' }}
-      title="Drift of the newest cycle"
-    />
-  );
-}
-
-function chartOf({ points, cycles }: InstanceView, reach: number) {
-  const newest = Math.max(points.at(-1)?.ordinal ?? 0, cycles.at(-1)?.ordinal ?? 0);
-  const shown = points
-    .filter(({ ordinal }) => ordinal > newest - reach)
-    .map(({ ordinal, at, report }) => ({ x: ordinal, at, report }));
-  const from = shown[0]?.x ?? 0;
-  const to = shown.at(-1)?.x ?? 0;
-  const marks = cycles.flatMap(({ ordinal, drift }) =>
-    drift === null || ordinal < from || ordinal > to
-      ? []
-      : [{ x: ordinal, level: drift.drift_level }],
-  );
-  return { points: shown, marks };
+  useLayoutEffect(() => plot.current?.show(points, marks), [points, marks]);
+  return { canvas, width, plot, pointed };
 }

@@ -1,18 +1,21 @@
 import type { Observation } from '#pages/instance/api';
 
-/** Sample code that sends an observation. */
+/** Sample code with the name of its language or framework. */
 export type CodeSample = {
-  readonly language: 'curl' | 'TypeScript' | 'Python';
+  readonly language: string;
   readonly text: string;
 };
 
-/** Placeholders, because the console has neither the host of the API nor the value of a key. */
-const ADDRESS = 'https://YOUR-HOST/v1';
+/** Placeholder, because the console has no value of a key. */
 const KEY = 'YOUR_API_KEY';
 
-/** Sample code for an observation in each language, with placeholders for host and key. */
-export function codeSamples(id: string, observation: Observation): readonly CodeSample[] {
-  const url = `${ADDRESS}/instances/${id}/process`;
+/** Sample code for an observation in each language, with a placeholder for the key. */
+export function codeSamples(
+  address: string,
+  id: string,
+  observation: Observation,
+): readonly CodeSample[] {
+  const url = `${address}/instances/${id}/process`;
   return [
     { language: 'curl', text: curlFor(url, observation) },
     { language: 'TypeScript', text: typescriptFor(url, observation) },

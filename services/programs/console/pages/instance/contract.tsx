@@ -25,7 +25,14 @@ export function ContractCard({ report, model }: ContractProps) {
   );
 }
 
-function ContractTable({ report, model }: { readonly report: Report; readonly model: string }) {
+/** Leading modes and actions of a contract, each with the rule that allows or forbids the action. */
+export function ContractTable({
+  report,
+  model,
+}: {
+  readonly report: Report;
+  readonly model: string;
+}) {
   const { allowed, forbidden, left } = useMemo(() => reasonsOf(report), [report]);
   const { dominant_modes: dominant, suppressed_modes: suppressed } = report.contract;
   return (

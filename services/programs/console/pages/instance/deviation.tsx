@@ -2,7 +2,8 @@ import { useRef, useState } from 'preact/hooks';
 import type { Deviation } from '#clients/typescript/src/models';
 import { MODES } from '#pages/instance/modes';
 import { PLOT_LEFT_PX, PLOT_RIGHT_PX } from '#pages/instance/plot';
-import { levelText, localTime, numberText } from '#pages/parts/format';
+import { decimalText, levelText, localTime, numberText, signedText } from '#pages/parts/format';
+import { DriftBadge } from '#view/parts/levels';
 
 /** Deviation at full bar length, in standard deviations. Larger deviations are rare. */
 const BAR_Z_MAX = 6;
@@ -24,17 +25,20 @@ type DeviationPartProps = {
 export function DeviationPart({ title, level, at, isRolledBack, deviation }: DeviationPartProps) {
   const { description, distance, t2, p_value: p, breach, run, sustained } = deviation;
   const facts = [
-    ['Distance', decimal(distance)],
-    ['T²', `${decimal(t2)}, out of the band from 14.07`],
+    ['Distance', decimalText(distance)],
+    ['T²', `${decimalText(t2)}, out of the band from 14.07`],
     ['Probability by chance', levelText(p)],
-    ['Breach', `${decimal(breach)}, D3 from 12.59`],
+    ['Breach', `${decimalText(breach)}, D3 from 12.59`],
     ['Cycles outside the band', numberText(run)],
-    ['Evidence of a shift', `${decimal(sustained.statistic)} of ${decimal(sustained.limit)}`],
+    [
+      'Evidence of a shift',
+      `${decimalText(sustained.statistic)} of ${decimalText(sustained.limit)}`,
+    ],
   ] as const;
   return (
     <section class="deviation" aria-label={title}>
       <h3>
-        {title} <span class={`badge ${driftClass(level)}`}>{level}</span>
+        {title} <DriftBadge value={level} />
       </h3>
       <p>
         {at === undefined ? '' : `${localTime(at, 'second')}: `}
@@ -69,11 +73,11 @@ export function DeviationPart({ title, level, at, isRolledBack, deviation }: Dev
           {deviation.modes.map(({ mode, z, contribution }) => (
             <tr key={mode}>
               <th scope="row">{MODES.find(([key]) => key === mode)?.[1] ?? mode}</th>
-              <td class="is-number">{signed(z)} SD</td>
+              <td class="is-number">{signedText(z)} SD</td>
               <td>
                 <Bar z={z} />
               </td>
-              <td class="is-number">{decimal(contribution)}</td>
+              <td class="is-number">{decimalText(contribution)}</td>
             </tr>
           ))}
         </tbody>
@@ -99,16 +103,13 @@ function Bar({ z }: { readonly z: number }) {
   );
 }
 
-/** Badge class of a drift level. */
-export function driftClass(level: string): string {
-  return { D0: 'is-good', D1: 'is-warning', D2: 'is-warning', D3: 'is-bad' }[level] ?? '';
-}
-
-const decimal = (value: number): string => value.toFixed(2);
-const signed = (value: number): string => `${value > 0 ? '+' : ''}${value.toFixed(2)}`;
-
 /** Drift event on the x axis of a chart. */
-export type DriftMark = { readonly x: number; readonly level: string };
+export type DriftMark = {
+  readonly x: number;
+  readonly level: string;
+  /** Whether the event restored the last stable state. */
+  readonly isRolledBack?: boolean;
+};
 
 /** Maximum number of marks. Only the newest marks are shown, because more marks would overlap. */
 const MARKS_MAX = 100;
@@ -129,13 +130,15 @@ type DriftMarksProps = {
 };
 
 /**
- * Drift events below a chart, aligned with their observations. The toolbar is one tab stop: arrow
- * keys move between marks, and Enter selects.
+ * Drift events below the visible part of a chart, aligned with their observations. The toolbar is
+ * one tab stop: arrow keys move between marks, and Enter selects. The toolbar has one listener for
+ * all marks, so that a live page adds no listeners.
  */
 export function DriftMarks({ marks, chosen, range, width, unit, onChoose }: DriftMarksProps) {
   const strip = useRef<HTMLDivElement>(null);
   const [current, setCurrent] = useState<number | undefined>();
-  const shown = marks.slice(-MARKS_MAX);
+  const visible = marks.filter(({ x }) => x >= range[0] && x <= range[1]);
+  const shown = visible.slice(-MARKS_MAX);
   if (shown.length === 0) return null;
   const stop = shown.some(({ x }) => x === current) ? current : shown.at(-1)?.x;
   const move = (event: KeyboardEvent) => {
@@ -153,11 +156,24 @@ export function DriftMarks({ marks, chosen, range, width, unit, onChoose }: Drif
   const isTight = shown.some(
     ({ x }, index) => index > 0 && leftOf(x) - leftOf(shown[index - 1]?.x ?? x) < MARK_PX,
   );
-  const hiddenCount = marks.length - shown.length;
+  const hiddenCount = visible.length - shown.length;
+  const choose = ({ target }: MouseEvent) => {
+    const x = (target as HTMLElement).closest<HTMLElement>('[data-x]')?.dataset['x'];
+    if (x === undefined) return;
+    setCurrent(Number(x));
+    onChoose(Number(x));
+  };
   return (
     <>
-      <div ref={strip} class="marks" role="toolbar" aria-label="Drift marks" onKeyDown={move}>
-        {shown.map(({ x, level }) => (
+      <div
+        ref={strip}
+        class="marks"
+        role="toolbar"
+        aria-label="Drift marks"
+        onKeyDown={move}
+        onClick={choose}
+      >
+        {shown.map(({ x, level, isRolledBack = false }) => (
           <button
             key={x}
             type="button"
@@ -166,19 +182,18 @@ export function DriftMarks({ marks, chosen, range, width, unit, onChoose }: Drif
             style={{ left: `${leftOf(x)}px` }}
             tabIndex={x === stop ? 0 : -1}
             aria-pressed={x === chosen}
-            aria-label={`Drift ${level} at ${unit.toLowerCase()} ${numberText(x)}`}
-            onClick={() => {
-              setCurrent(x);
-              onChoose(x);
-            }}
+            aria-label={`Drift ${level} at ${unit.toLowerCase()} ${numberText(x)}${
+              isRolledBack ? ', rolled back' : ''
+            }`}
           >
             {isTight ? '' : level}
+            {isRolledBack && !isTight ? '↩' : ''}
           </button>
         ))}
       </div>
       {hiddenCount === 0 ? null : (
         <p class="quiet">
-          The newest {MARKS_MAX} of {numberText(marks.length)} drift marks.
+          The newest {MARKS_MAX} of {numberText(visible.length)} drift marks.
         </p>
       )}
     </>

@@ -1,10 +1,10 @@
-import type { Instance, ModeStrengths, Persona } from '#clients/typescript/src/models';
+import type { ComponentChildren } from 'preact';
+import type { Instance } from '#clients/typescript/src/models';
 import type { InstanceView } from '#pages/instance/live';
 import type { LiveModel } from '#pages/instance/live-model';
-import { MODES, modelVersionOf, valuesOf } from '#pages/instance/modes';
+import { modelVersionOf } from '#pages/instance/modes';
 import { levelText, numberText } from '#pages/parts/format';
-import { driftClass } from '#view/instance/deviation';
-import { Radar } from '#view/parts/radar';
+import { DriftBadge, StressBadge } from '#view/parts/levels';
 import { StreamSign } from '#view/parts/stream-sign';
 import { CopyButton } from '#view/parts/text';
 
@@ -12,50 +12,49 @@ type LiveHeadProps = {
   readonly instance: Instance;
   readonly live: LiveModel;
   readonly view: InstanceView;
-  readonly generation: number | undefined;
 };
 
-/** Id, present state and stream status of the instance. */
-export function LiveHead({ instance, live, view, generation }: LiveHeadProps) {
-  const { now, gap } = view;
+/** Id, present state and stream status of the instance. All tabs show this part. */
+export function LiveHead({ instance, live, view }: LiveHeadProps) {
+  const { now, gap, generation } = view;
+  const tags = Object.entries(instance.tags ?? {});
   return (
-    <section class="card" aria-label="State now">
+    <section class="card live-head" aria-label="State now">
       <div class="card-head">
         <p class="instance-id">
-          <code>{instance.id}</code> <CopyButton value={instance.id} what="the id" />
+          <code>{instance.id}</code> <CopyButton value={instance.id} what="the id" />{' '}
+          {tags.map(([key, value]) => (
+            <span key={key} class="badge">
+              {value === '' ? key : `${key}: ${value}`}
+            </span>
+          ))}
         </p>
         <Connection live={live} />
       </div>
-      {instance.description === '' ? null : <p class="quiet">{instance.description}</p>}
+      {instance.description === '' ? null : (
+        <p class="quiet description" title={instance.description}>
+          {instance.description}
+        </p>
+      )}
       <dl class="figures">
-        <Figure name="Cycle" value={numberText(now?.snapshot.cycle ?? instance.cycle_count)} />
-        <Figure
-          name="Generation"
-          value={generation === undefined ? 'unknown until an observation' : String(generation)}
-        />
-        <Figure name="Mode now" value={now === undefined ? '–' : modesOf(now.contract)} />
-        <div>
-          <dt>Drift</dt>
-          <dd>
-            {now === undefined ? (
-              '–'
-            ) : (
-              <span class={`badge ${driftClass(now.drift.level)}`}>
-                {now.drift.level} {DRIFT_WORDS[now.drift.level]}
-              </span>
-            )}
-          </dd>
-        </div>
-        <Figure
-          name="Energy"
-          value={levelText(now?.snapshot.energy_level ?? instance.energy_level)}
-        />
-        <Figure
-          name="Stability"
-          value={levelText(now?.snapshot.stability_index ?? instance.stability_index)}
-        />
-        <Figure name="Stress" value={now?.snapshot.stress_state ?? instance.stress_state} />
-        <Figure name="Model" value={modelVersionOf(instance)} />
+        <Figure name="Stress">
+          <StressBadge value={now?.snapshot.stress_state ?? instance.stress_state} />
+        </Figure>
+        <Figure name="Drift">
+          <DriftBadge value={now?.drift.level} isInWords />
+        </Figure>
+        <Figure name="Mode now">{now === undefined ? '–' : modesOf(now.contract)}</Figure>
+        <Figure name="Energy">
+          {levelText(now?.snapshot.energy_level ?? instance.energy_level)}
+        </Figure>
+        <Figure name="Stability">
+          {levelText(now?.snapshot.stability_index ?? instance.stability_index)}
+        </Figure>
+        <Figure name="Cycle">{numberText(now?.snapshot.cycle ?? instance.cycle_count)}</Figure>
+        <Figure name="Generation">
+          {generation === undefined ? 'unknown until an observation' : String(generation)}
+        </Figure>
+        <Figure name="Model">{modelVersionOf(instance)}</Figure>
       </dl>
       {gap === undefined ? null : (
         <p class="notice" role="status">
@@ -67,22 +66,21 @@ export function LiveHead({ instance, live, view, generation }: LiveHeadProps) {
   );
 }
 
-const DRIFT_WORDS: Readonly<Record<string, string>> = {
-  D0: 'within band',
-  D1: 'situational',
-  D2: 'sustained',
-  D3: 'breach',
-};
-
 function modesOf({ dominant_modes: modes }: { readonly dominant_modes: readonly string[] }) {
   return modes.length === 0 ? 'none leads' : modes.map((mode) => mode.replace('_', ' ')).join(', ');
 }
 
-function Figure({ name, value }: { readonly name: string; readonly value: string }) {
+function Figure({
+  name,
+  children,
+}: {
+  readonly name: string;
+  readonly children: ComponentChildren;
+}) {
   return (
     <div>
       <dt>{name}</dt>
-      <dd>{value}</dd>
+      <dd>{children}</dd>
     </div>
   );
 }
@@ -101,47 +99,5 @@ function Connection({ live }: { readonly live: LiveModel }) {
         {isPaused ? 'Continue' : 'Pause'}
       </button>
     </p>
-  );
-}
-
-type Kind = 'now' | 'set-point' | 'stable' | 'persona';
-
-const AXES = MODES.map(([, name]) => name);
-
-/**
- * Radar chart of the present modes, the set-point, the last stable state and the nearest persona.
- */
-export function StateRadar({
-  view: { now },
-  personas,
-}: {
-  readonly view: InstanceView;
-  readonly personas: readonly Persona[];
-}) {
-  const nearest = personas.find(({ id }) => id === now?.drift.deviation.nearest_persona);
-  const shape = (name: string, kind: Kind, of: ModeStrengths | undefined) =>
-    of === undefined ? [] : [{ name, kind, values: valuesOf(of) }];
-  const series = [
-    ...shape('Now', 'now', now?.snapshot.mode_strengths),
-    ...shape('Set-point', 'set-point', now?.set_point),
-    ...shape('Last stable', 'stable', now?.last_stable),
-    ...shape(nearest?.name ?? '', 'persona', nearest?.mode_profile),
-  ];
-  return (
-    <section class="card" aria-labelledby="modes">
-      <h2 id="modes">Modes</h2>
-      {now === undefined ? (
-        <p class="quiet">Waiting for the state …</p>
-      ) : (
-        <>
-          <Radar axes={AXES} series={series} label="Strength of the seven modes" />
-          <p class="quiet">
-            {nearest === undefined ? 'No persona is near. ' : ''}
-            The set-point is the long-term average of the modes. A rollback and the default reset
-            restore the last stable state.
-          </p>
-        </>
-      )}
-    </section>
   );
 }

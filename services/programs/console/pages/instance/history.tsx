@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks';
 import type { HistoryRow } from '#pages/instance/events';
-import { type ChartPoint, LINES } from '#pages/instance/lines';
 import type { InstanceView } from '#pages/instance/live';
 import { type History, useHistory } from '#pages/instance/use-history';
 import { counted, levelText, numberText } from '#pages/parts/format';
@@ -16,7 +15,9 @@ export function HistoryPart({ id, view }: { readonly id: string; readonly view: 
   return (
     <section class="card" aria-labelledby="history">
       <div class="card-head">
-        <h2 id="history">History</h2>
+        <h2 id="history" tabIndex={-1}>
+          History
+        </h2>
         {history.isLoaded ? (
           <p class="quiet">
             {counted(history.list.rows, 'observation')} of this generation, newest first
@@ -61,7 +62,14 @@ function Shown({
       <RefusalNotice refusal={refusal} />
       {refusal === undefined ? null : (
         <p>
-          <button type="button" onClick={retry}>
+          <button
+            type="button"
+            onClick={() => {
+              // The button disappears, so the focus moves first.
+              document.getElementById('history')?.focus();
+              retry();
+            }}
+          >
             Try again
           </button>
         </p>
@@ -101,7 +109,15 @@ function HistoryTable({ history, onContext }: HistoryTableProps) {
           Rows {numberText(first + 1)} to {numberText(first + count)} of {numberText(list.rows)}
         </span>
         {newer === 0 ? null : (
-          <button type="button" class="is-small" onClick={() => scrollTo(0)}>
+          <button
+            type="button"
+            class="is-small"
+            onClick={({ currentTarget }) => {
+              // The button disappears, so the focus moves to the rows first.
+              currentTarget.closest('section')?.querySelector<HTMLElement>('.scrolled')?.focus();
+              scrollTo(0);
+            }}
+          >
             Show {numberText(newer)} newer
           </button>
         )}
@@ -156,8 +172,12 @@ function Row({
         <TimeText at={timestamp} precision="second" />
       </td>
       <td class="is-mode">{mode.replace('_', ' ').toLowerCase()}</td>
-      <td class="is-number">{levelText(signal)}</td>
-      <td class="is-number is-confidence">{levelText(confidence)}</td>
+      <td class="is-number is-signal" data-label="signal ">
+        {levelText(signal)}
+      </td>
+      <td class="is-number is-confidence" data-label="confidence ">
+        {levelText(confidence)}
+      </td>
       <td class="is-context">
         {text === '{}' ? (
           <span class="quiet">–</span>
@@ -169,75 +189,5 @@ function Row({
         )}
       </td>
     </tr>
-  );
-}
-
-/** Maximum number of rows in the table of a chart's points. */
-const ROWS_MAX = 50;
-
-type PointsTableProps = {
-  readonly points: readonly ChartPoint[];
-  readonly unit: string;
-  readonly label: string;
-};
-
-/** Expandable table of a chart's points, newest first. */
-export function PointsTable({ points, unit, label }: PointsTableProps) {
-  const [isOpen, setOpen] = useState(false);
-  return (
-    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>Show the numbers</summary>
-      {isOpen ? <Rows {...{ points, unit, label }} /> : null}
-    </details>
-  );
-}
-
-function Rows({ points, unit, label }: PointsTableProps) {
-  const shown = points.slice(-ROWS_MAX).toReversed();
-  return (
-    <>
-      {points.length > ROWS_MAX ? (
-        <p class="quiet">
-          The newest {ROWS_MAX} of {numberText(points.length)} states.
-        </p>
-      ) : null}
-      <table class="rows is-plain">
-        <caption class="unseen">{label}</caption>
-        <thead>
-          <tr>
-            <th scope="col">{unit}</th>
-            {LINES.map(({ name }) => (
-              <th key={name} scope="col" class="is-number">
-                {name}
-              </th>
-            ))}
-            <th scope="col">Stress</th>
-            <th scope="col">Drift</th>
-          </tr>
-        </thead>
-        <tbody>
-          {shown.map(({ x, at, report }, index) => (
-            // After a reset, two states can have the same observation.
-            <tr key={`${x} ${report.snapshot.cycle} ${index}`}>
-              <th scope="row">
-                {numberText(x)}
-                {at === undefined ? null : (
-                  <span class="row-more">
-                    <TimeText at={at} precision="second" />
-                  </span>
-                )}
-              </th>
-              {LINES.map(({ name, levelOf }) => (
-                <td key={name} data-label={name} class="is-number">
-                  {levelText(levelOf(report))}
-                </td>
-              ))}
-              <td data-label="Stress">{report.snapshot.stress_state}</td>
-              <td data-label="Drift">{report.drift.level}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </>
   );
 }

@@ -34,6 +34,11 @@ export type ChartPoint = {
   readonly report: Report;
 };
 
+/** Class of the mode that an observation names. */
+export function styleOfMode(modeTarget: string): string {
+  return `is-${modeTarget.toLowerCase()}`;
+}
+
 /** Range of the x axis. A single point gets a range around it. */
 export function xRangeOf(points: readonly ChartPoint[]): readonly [number, number] {
   const [from, to] = [points[0]?.x ?? 0, points.at(-1)?.x ?? 0];

@@ -24,17 +24,19 @@ export type LiveModel = {
 const DRAW_MS_MIN = 50;
 
 /**
- * Follows an instance while the component is mounted. Renders at most twenty times per second, and
- * not at all in a hidden tab.
+ * Follows an instance while the component is mounted. `generation` is the present generation, if
+ * known. Renders at most twenty times per second, and not at all in a hidden tab.
  */
-export function useLiveInstance(id: string): LiveModel {
-  const [model] = useState(makeModel);
+export function useLiveInstance(id: string, generation: number | undefined): LiveModel {
+  const [model] = useState(() => makeModel(generation));
   useEffect(() => model.follow(id), [id]);
   return model;
 }
 
-function makeModel(): LiveModel & { readonly follow: (id: string) => () => void } {
-  const live = new LiveInstance();
+function makeModel(
+  generation: number | undefined,
+): LiveModel & { readonly follow: (id: string) => () => void } {
+  const live = new LiveInstance(generation);
   const view = signal(live.view());
   const status = signal<StreamStatus>('connecting');
   const isPaused = signal(false);

@@ -14,9 +14,10 @@ type LiveCycle = {
   readonly drift: DriftEvent | null;
 };
 
-/** A state, and the number of its observation. */
+/** A state, its generation if known, and the number of its observation. */
 type LivePoint = {
   readonly ordinal: number;
+  readonly generation: number | undefined;
   /** Time of the observation. Undefined for the state at the start of the page. */
   readonly at: string | undefined;
   readonly report: Report;
@@ -61,6 +62,11 @@ export class LiveInstance {
    * first.
    */
   #early: Report | undefined;
+
+  /** `generation` is the generation before the first event, if known. */
+  constructor(generation?: number) {
+    this.#generation = generation;
+  }
 
   /** Applies the next event of the stream. */
   apply(event: InstanceEvent): void {
@@ -112,7 +118,8 @@ export class LiveInstance {
     if (this.#early !== undefined) return;
     this.#ordinal = ordinal;
     const newest = this.#cycles.at(-1);
-    this.#place({ ordinal, at: newest?.observation.timestamp, report });
+    const generation = this.#generation;
+    this.#place({ ordinal, generation, at: newest?.observation.timestamp, report });
   }
 
   #takeCycle({ ordinal, observation, drift }: Extract<InstanceEvent, { kind: 'cycle' }>): void {
@@ -121,7 +128,8 @@ export class LiveInstance {
     this.#cycleCount += 1;
     keep(this.#cycles, { ordinal, observation, drift });
     if (this.#early?.snapshot.cycle !== observation.cycle) return;
-    this.#place({ ordinal, at: observation.timestamp, report: this.#early });
+    const { generation, timestamp: at } = observation;
+    this.#place({ ordinal, generation, at, report: this.#early });
   }
 
   /**

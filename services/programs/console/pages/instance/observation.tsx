@@ -1,41 +1,15 @@
 import { useState } from 'preact/hooks';
 import { instanceApi, type Observation, type Processed } from '#pages/instance/api';
-import { type CodeSample, codeSamples } from '#pages/instance/code-samples';
+import { codeSamples } from '#pages/instance/code-samples';
 import { MODES } from '#pages/instance/modes';
 import { levelText, waitText } from '#pages/parts/format';
 import { Refused } from '#pages/shell/api';
 import { useIdempotencyKeys } from '#pages/shell/idempotency-key';
 import { useAction } from '#pages/shell/loaded';
-import { driftClass } from '#view/instance/deviation';
-import { SelectField, submitted, TextField, textsIn } from '#view/parts/field';
+import { CodePanel, serviceAddress } from '#view/instance/code-panel';
+import { SelectField, SubmitButton, submitted, TextField, textsIn } from '#view/parts/field';
+import { DriftBadge, StressBadge } from '#view/parts/levels';
 import { RefusalNotice } from '#view/parts/notice';
-import { CopyButton } from '#view/parts/text';
-
-/** Code samples with a language switch. */
-function CodePanel({ samples }: { readonly samples: readonly CodeSample[] }) {
-  const [language, setLanguage] = useState<CodeSample['language']>('curl');
-  const sample = samples.find((each) => each.language === language);
-  return (
-    <section class="code" aria-label="Code">
-      <div class="button-row">
-        {samples.map((each) => (
-          <button
-            key={each.language}
-            type="button"
-            class="is-small is-toggle"
-            aria-pressed={each.language === language}
-            onClick={() => setLanguage(each.language)}
-          >
-            {each.language}
-          </button>
-        ))}
-        <CopyButton value={sample?.text ?? ''} what={`the ${language} code`} />
-      </div>
-      <pre>{sample?.text}</pre>
-      <p class="quiet">Insert the host of your API and a key of this account.</p>
-    </section>
-  );
-}
 
 const FIELDS = ['mode_target', 'signal_strength', 'confidence', 'context', 'timestamp'];
 
@@ -43,13 +17,7 @@ const FIELDS = ['mode_target', 'signal_strength', 'confidence', 'context', 'time
 const FIRST: ObservationTexts = { mode_target: 'ORDER', signal_strength: '0.7', confidence: '0.9' };
 
 /** Form that sends one observation, and sample code for the same call. */
-export function ObservationPanel({
-  id,
-  maySend,
-}: {
-  readonly id: string;
-  readonly maySend: boolean;
-}) {
+export function ObservationPanel({ id }: { readonly id: string }) {
   const [texts, setTexts] = useState(FIRST);
   const { keyFor, done } = useIdempotencyKeys();
   const [answer, setAnswer] = useState<Processed | undefined>();
@@ -67,50 +35,48 @@ export function ObservationPanel({
         onSubmit={submitted((values) => run(values))}
         onInput={(event) => setTexts(textsIn(event.currentTarget))}
       >
-        <div class="field-row">
-          <SelectField
-            {...{ name: 'mode_target', label: 'Mode', choices: MODE_CHOICES, refusal }}
-            value="ORDER"
-          />
-          <TextField
-            {...{ name: 'signal_strength', label: 'Signal', value: '0.7', refusal }}
-            {...{ type: 'number', min: 0, max: 1, step: 'any', hint: '0 to 1' }}
-          />
-          <TextField
-            {...{ name: 'confidence', label: 'Confidence', value: '0.9', refusal }}
-            {...{
-              type: 'number',
-              min: 0,
-              max: 1,
-              step: 'any',
-              hint: '0 to 1. Empty: 1.',
-              isFilter: true,
-            }}
-          />
-        </div>
-        <TextField
-          {...{ name: 'context', label: 'Context', refusal, lines: 2, isOptional: true }}
-          hint="A JSON object of at most 8 KiB. The service stores the object as is."
-        />
-        <TextField
-          {...{ name: 'timestamp', label: 'Time', refusal, isOptional: true, step: 1 }}
-          type="datetime-local"
-          hint="In your time zone. Empty: now."
-        />
+        <Fields refusal={refusal} />
         <RefusalNotice refusal={refusal} fields={FIELDS} />
-        {maySend ? (
-          <p class="button-row">
-            <button type="submit" class="is-main" disabled={isBusy}>
-              {isBusy ? 'Sending …' : 'Send, for 1 cycle'}
-            </button>
-          </p>
-        ) : (
-          <p class="quiet">Your role can read instances but not change them.</p>
-        )}
+        <p class="button-row">
+          <SubmitButton isBusy={isBusy} busy="Sending …">
+            Send, for 1 cycle
+          </SubmitButton>
+        </p>
       </form>
       <div role="status">{answer === undefined ? null : <Answer of={answer} />}</div>
       <Code id={id} texts={texts} />
     </section>
+  );
+}
+
+function Fields({ refusal }: { readonly refusal: Refused | undefined }) {
+  const share = { type: 'number', min: 0, max: 1, step: 'any' } as const;
+  return (
+    <>
+      <div class="field-row">
+        <SelectField
+          {...{ name: 'mode_target', label: 'Mode', choices: MODE_CHOICES, refusal }}
+          value="ORDER"
+        />
+        <TextField
+          {...{ name: 'signal_strength', label: 'Signal', value: '0.7', refusal, ...share }}
+          hint="0 to 1"
+        />
+        <TextField
+          {...{ name: 'confidence', label: 'Confidence', value: '0.9', refusal, ...share }}
+          {...{ hint: '0 to 1. Empty: 1.', isFilter: true }}
+        />
+      </div>
+      <TextField
+        {...{ name: 'context', label: 'Context', refusal, lines: 2, isOptional: true }}
+        hint="A JSON object of at most 8 KiB. The service stores the object as is."
+      />
+      <TextField
+        {...{ name: 'timestamp', label: 'Time', refusal, isOptional: true, step: 1 }}
+        type="datetime-local"
+        hint="In your time zone. Empty: now."
+      />
+    </>
   );
 }
 
@@ -126,9 +92,9 @@ function Answer({ of: { report, isThrottled, retryAfterSeconds: wait } }: { of: 
   }
   return (
     <p>
-      Cycle {snapshot.cycle}: <span class={`badge ${driftClass(drift.level)}`}>{drift.level}</span>{' '}
-      energy {levelText(snapshot.energy_level)}, stability {levelText(snapshot.stability_index)},
-      stress {snapshot.stress_state}. {drift.deviation.description}
+      Cycle {snapshot.cycle}: <DriftBadge value={drift.level} /> energy{' '}
+      {levelText(snapshot.energy_level)}, stability {levelText(snapshot.stability_index)}, stress{' '}
+      <StressBadge value={snapshot.stress_state} />. {drift.deviation.description}
     </p>
   );
 }
@@ -139,7 +105,7 @@ function Code({ id, texts }: { readonly id: string; readonly texts: ObservationT
   return observation === undefined ? (
     <p class="quiet">Fill in valid fields to see the code.</p>
   ) : (
-    <CodePanel samples={codeSamples(id, observation)} />
+    <CodePanel samples={codeSamples(serviceAddress(), id, observation)} />
   );
 }
 

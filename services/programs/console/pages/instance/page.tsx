@@ -1,113 +1,152 @@
-import { useComputed } from '@preact/signals';
-import type { Instance, Persona } from '#clients/typescript/src/models';
+import { untracked, useComputed, useSignalEffect } from '@preact/signals';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Instance, PastStates } from '#clients/typescript/src/models';
 import { lastFleetAddress } from '#pages/fleet/view';
 import { instanceApi } from '#pages/instance/api';
+import { CourseModel, POINTS } from '#pages/instance/course-model';
 import { type LiveModel, useLiveInstance } from '#pages/instance/live-model';
-import { modelVersionOf } from '#pages/instance/modes';
+import { Refused } from '#pages/shell/api';
 import { useLoaded } from '#pages/shell/loaded';
 import { may } from '#pages/shell/session';
-import { LiveLines } from '#view/instance/chart';
-import { ContractCard } from '#view/instance/contract';
-import { DangerPart } from '#view/instance/danger';
-import { LiveHead, StateRadar } from '#view/instance/head';
+import { Announcer } from '#view/instance/announcer';
+import { ConnectTab } from '#view/instance/connect';
+import { CourseTab } from '#view/instance/course';
+import { LiveHead } from '#view/instance/head';
 import { HistoryPart } from '#view/instance/history';
 import { ObservationPanel } from '#view/instance/observation';
+import { SettingsTab } from '#view/instance/settings';
+import { StateTab } from '#view/instance/state';
+import { KeptTab, TabLinks, tabOf } from '#view/instance/tabs';
 import { WhatIfPanel } from '#view/instance/what-if';
-import { Empty, WhenLoaded } from '#view/parts/notice';
-import { Link, Page } from '#view/shell/router';
+import { WhenLoaded } from '#view/parts/notice';
+import { here, Link, Page } from '#view/shell/router';
 
 /** Data loaded before the stream starts. */
 type Begun = {
   readonly instance: Instance;
-  readonly personas: readonly Persona[];
-  /** Present generation. Undefined if no observation shows the generation. */
-  readonly generation: number | undefined;
+  /** Stored states of the present generation, or the reason why there are none. */
+  readonly past: PastStates | Refused;
 };
 
-/** Live page of one instance: state, history, and actions. */
+/** Live page of one instance: state, course, experiments, history, connection and settings. */
 export function InstancePage({ id }: { readonly id: string }) {
   const begun = useLoaded(() => begin(id), id);
-  const name = begun.loaded.kind === 'ready' ? begun.loaded.value.instance.name : undefined;
+  const [saved, setSaved] = useState<Instance | undefined>();
+  const loaded = begun.loaded.kind === 'ready' ? begun.loaded.value.instance : undefined;
   return (
     <Page
-      title={name ?? 'Instance'}
+      title={(saved ?? loaded)?.name ?? 'Instance'}
       actions={<Link to={lastFleetAddress()}>Back to the fleet</Link>}
     >
       <WhenLoaded loading={begun} what="instance">
-        {(value) => <Followed begun={value} />}
+        {({ instance, past }) => (
+          <Followed instance={saved ?? instance} past={past} onSaved={setSaved} />
+        )}
       </WhenLoaded>
     </Page>
   );
 }
 
 async function begin(id: string): Promise<Begun> {
-  const newest = { offset: 0, limit: 1, generation: 'all' } as const;
-  const [instance, personas, history] = await Promise.all([
+  const [instance, past] = await Promise.all([
     instanceApi.instance(id),
-    instanceApi.personas(),
-    instanceApi.history(id, newest),
+    // The page works without the past, which an engine of an earlier release cannot answer.
+    instanceApi.points(id, POINTS).catch((error: unknown) => {
+      if (error instanceof Refused) return error;
+      throw error;
+    }),
   ]);
-  // If the cycles differ, a reset followed the newest observation. The history does not show the
-  // new generation before its first observation.
-  const [row] = history.data;
-  const generation = row?.cycle === instance.cycle_count ? row.generation : undefined;
-  return { instance, personas, generation };
+  return { instance, past };
 }
 
-/** Page content. A stream event renders only the parts that depend on the stream. */
-function Followed({ begun: { instance, personas, generation } }: { readonly begun: Begun }) {
-  const live = useLiveInstance(instance.id);
+type FollowedProps = Begun & { readonly onSaved: (instance: Instance) => void };
+
+/** Page content. One stream feeds all tabs, and continues when the tab changes. */
+function Followed({ instance, past, onSaved }: FollowedProps) {
+  const generation = past instanceof Refused ? undefined : past.generation;
+  const live = useLiveInstance(instance.id, generation);
+  const [model] = useState(() => new CourseModel(instance.id, past));
+  useSignalEffect(() => {
+    const view = live.view.value;
+    untracked(() => model.take(view));
+  });
+  useEffect(() => () => model[Symbol.dispose](), []);
   const isDeleted = useComputed(() => live.view.value.isDeleted);
-  if (isDeleted.value) {
-    return (
-      <Empty title="This instance was deleted">
-        <p>
-          All its data was deleted. <Link to={lastFleetAddress()}>Back to the fleet</Link>
-        </p>
-      </Empty>
-    );
-  }
+  if (isDeleted.value) return <Deleted />;
+  const isWriter = may('instances.write');
+  const wanted = tabOf(here.value.query);
+  const tab = wanted === 'settings' && !isWriter ? 'state' : wanted;
   return (
     <>
-      <Now {...{ instance, personas, live }} begunWith={generation} />
-      <div class="cards is-wide">
-        <ObservationPanel id={instance.id} maySend={may('instances.write')} />
-        <WhatIfPanel id={instance.id} now={live.now} />
-      </div>
-      <LiveHistory {...{ instance, live }} begunWith={generation} />
-      {may('instances.write') ? <DangerPart instance={instance} /> : null}
+      <Head instance={instance} live={live} />
+      <Announcer live={live} />
+      <TabLinks id={instance.id} tab={tab} hidden={isWriter ? [] : ['settings']} />
+      <KeptTab isShown={tab === 'state'}>
+        {() => (
+          <StateTab {...{ instance, model }} view={live.view.value} shown={model.shown.value} />
+        )}
+      </KeptTab>
+      <KeptTab isShown={tab === 'course'}>
+        {() => <CourseTab {...{ instance, model }} shown={model.shown.value} />}
+      </KeptTab>
+      <KeptTab isShown={tab === 'try'}>
+        {() => <TryTab {...{ instance, live, isWriter }} />}
+      </KeptTab>
+      <KeptTab isShown={tab === 'history'}>{() => historyOf(instance.id, live)}</KeptTab>
+      <KeptTab isShown={tab === 'connect'}>
+        {() => <ConnectTab instance={instance} view={live.view.value} />}
+      </KeptTab>
+      <KeptTab isShown={tab === 'settings'}>
+        {() => <SettingsTab {...{ instance, onSaved }} />}
+      </KeptTab>
     </>
   );
 }
 
-type LiveProps = {
-  readonly instance: Instance;
-  readonly live: LiveModel;
-  readonly begunWith: number | undefined;
-};
-
-/** Present state and live chart. */
-function Now({
-  instance,
-  personas,
-  live,
-  begunWith,
-}: LiveProps & { readonly personas: readonly Persona[] }) {
-  const view = live.view.value;
+/** Replaces the page of a deleted instance. Takes the focus if its element was removed. */
+function Deleted() {
+  const title = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    if (document.activeElement === document.body) title.current?.focus();
+  }, []);
   return (
-    <>
-      <LiveHead {...{ instance, live, view }} generation={view.generation ?? begunWith} />
-      <div class="cards is-wide">
-        <StateRadar view={view} personas={personas} />
-        <ContractCard report={view.now} model={modelVersionOf(instance)} />
-      </div>
-      <LiveLines view={view} />
-    </>
+    <div class="empty">
+      <h2 ref={title} tabIndex={-1} class="empty-title">
+        This instance was deleted
+      </h2>
+      <p>
+        All its data was deleted. <Link to={lastFleetAddress()}>Back to the fleet</Link>
+      </p>
+    </div>
   );
 }
 
-/** History of the present generation. A new generation remounts the component. */
-function LiveHistory({ instance: { id }, live, begunWith }: LiveProps) {
-  const view = live.view.value;
-  return <HistoryPart key={`history ${view.generation ?? begunWith}`} id={id} view={view} />;
+/** History of the present generation. A new generation begins with an empty list. */
+function historyOf(id: string, { view: { value: view } }: LiveModel) {
+  return <HistoryPart key={`history ${view.generation}`} id={id} view={view} />;
+}
+
+type LiveProps = { readonly instance: Instance; readonly live: LiveModel };
+
+/** Present state above the tabs. Only this part renders at each event, and the shown tab. */
+function Head({ instance, live }: LiveProps) {
+  return <LiveHead {...{ instance, live }} view={live.view.value} />;
+}
+
+function TryTab({ instance: { id }, live, isWriter }: LiveProps & { readonly isWriter: boolean }) {
+  return (
+    <div class="cards is-wide">
+      {isWriter ? (
+        <ObservationPanel id={id} />
+      ) : (
+        <section class="card is-top" aria-labelledby="observe">
+          <h2 id="observe">Send an observation</h2>
+          <p class="quiet">
+            Your role can read instances but not change them. You can try observations on a copy.
+          </p>
+        </section>
+      )}
+      <WhatIfPanel id={id} now={live.now} />
+    </div>
+  );
 }

@@ -1,13 +1,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { instanceApi } from '#pages/instance/api';
 import type { HistoryRow } from '#pages/instance/events';
-
+import { HistoryRows } from '#pages/instance/history-rows';
 import type { InstanceView } from '#pages/instance/live';
 import { lastFirstRow, type ScrolledList } from '#pages/parts/scrolled-list';
 import { Refused } from '#pages/shell/api';
-
-/** Maximum number of cached rows. Holds a few pages before and after the visible rows. */
-const KEPT_ROWS_MAX = 4_000;
 
 /** Number of rows per request: the visible rows, and the rows that scrolling shows next. */
 const LOAD_ROWS = 200;
@@ -138,30 +135,4 @@ function takeNew(
     fresh.map(({ observation }) => observation).filter((row) => row.generation === generation),
   );
   seen.current = cycles.at(-1)?.ordinal ?? seen.current;
-}
-
-/** Cache of history rows by cycle. The oldest inserted rows are evicted first. */
-export class HistoryRows {
-  readonly #rows = new Map<number, HistoryRow>();
-
-  get(cycle: number): HistoryRow | undefined {
-    return this.#rows.get(cycle);
-  }
-
-  add(rows: readonly HistoryRow[]): void {
-    for (const row of rows) {
-      this.#rows.delete(row.cycle);
-      this.#rows.set(row.cycle, row);
-    }
-    for (const cycle of this.#rows.keys()) {
-      if (this.#rows.size <= KEPT_ROWS_MAX) break;
-      this.#rows.delete(cycle);
-    }
-  }
-
-  /** Newest cycle between `newest` and `oldest` that is not cached. */
-  missing(newest: number, oldest: number): number | undefined {
-    for (let cycle = newest; cycle >= oldest; cycle -= 1) if (!this.#rows.has(cycle)) return cycle;
-    return undefined;
-  }
 }

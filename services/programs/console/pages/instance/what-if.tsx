@@ -1,4 +1,4 @@
-import { useMemo, useState } from 'preact/hooks';
+import { useMemo, useRef, useState } from 'preact/hooks';
 import type { Processed as Report } from '#clients/typescript/src/models';
 import { instanceApi } from '#pages/instance/api';
 import { counted } from '#pages/parts/format';
@@ -6,6 +6,7 @@ import { useAction } from '#pages/shell/loaded';
 import { LineChart } from '#view/instance/chart';
 import { DeviationPart } from '#view/instance/deviation';
 import { MODE_CHOICES, type ObservationTexts, observationOf } from '#view/instance/observation';
+import { SubmitButton } from '#view/parts/field';
 import { RefusalNotice } from '#view/parts/notice';
 
 /** Maximum observations in a simulation. */
@@ -43,7 +44,9 @@ export function WhatIfPanel({
   });
   const change = (key: number, texts: ObservationTexts) =>
     setRows(rows.map((row) => (row.key === key ? { key, texts } : row)));
+  const addButton = useRef<HTMLButtonElement>(null);
   const add = () => {
+    if (rows.length >= OBSERVATIONS_MAX) return;
     const last = rows.at(-1) ?? FIRST;
     setRows([...rows, { key: last.key + 1, texts: last.texts }]);
   };
@@ -68,19 +71,25 @@ export function WhatIfPanel({
               onRemove={
                 rows.length === 1
                   ? undefined
-                  : () => setRows(rows.filter(({ key }) => key !== row.key))
+                  : () => {
+                      addButton.current?.focus();
+                      setRows(rows.filter(({ key }) => key !== row.key));
+                    }
               }
             />
           ))}
         </ol>
         <RefusalNotice refusal={refusal} />
         <p class="button-row">
-          <button type="button" onClick={add} disabled={rows.length >= OBSERVATIONS_MAX}>
+          <button
+            ref={addButton}
+            type="button"
+            onClick={add}
+            aria-disabled={rows.length >= OBSERVATIONS_MAX}
+          >
             Add an observation
           </button>
-          <button type="submit" class="is-main" disabled={isBusy}>
-            {isBusy ? 'One moment …' : 'Try it on a copy'}
-          </button>
+          <SubmitButton isBusy={isBusy}>Try it on a copy</SubmitButton>
         </p>
       </form>
       <div role="status">

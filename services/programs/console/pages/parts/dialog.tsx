@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Refused } from '#pages/shell/api';
 import { focusNear } from '#pages/shell/focus';
-import { submitted, TextField, type Values } from '#view/parts/field';
+import { SubmitButton, submitted, TextField, type Values } from '#view/parts/field';
 import { RefusalNotice } from '#view/parts/notice';
 
 type DialogProps = {
@@ -72,15 +72,7 @@ export function FormDialog(props: FormDialogProps) {
           <button type="button" onClick={onClose}>
             Cancel
           </button>
-          <button
-            type="submit"
-            class={isDangerous ? 'is-danger' : 'is-main'}
-            disabled={isDisabled}
-            // A disabled button would lose the focus. Actions ignore a second click by themselves.
-            aria-disabled={isBusy}
-          >
-            {isBusy ? 'One moment …' : submit}
-          </button>
+          <SubmitButton {...{ isBusy, isDisabled, isDangerous }}>{submit}</SubmitButton>
         </div>
       </form>
     </Dialog>

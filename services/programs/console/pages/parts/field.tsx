@@ -169,6 +169,36 @@ function errorOf(name: string, refusal: Refused | undefined): string | undefined
   return refusal?.field === name ? sentence(refusal.message) : undefined;
 }
 
+/**
+ * Button that submits a form. During the run the button keeps the focus: a disabled button would
+ * lose the focus to the page. `useAction` ignores a second submit.
+ */
+export function SubmitButton({
+  isBusy,
+  busy = 'One moment …',
+  isDisabled = false,
+  isDangerous = false,
+  children,
+}: {
+  readonly isBusy: boolean;
+  /** Text during the run. */
+  readonly busy?: string;
+  readonly isDisabled?: boolean;
+  readonly isDangerous?: boolean;
+  readonly children: ComponentChildren;
+}) {
+  return (
+    <button
+      type="submit"
+      class={isDangerous ? 'is-danger' : 'is-main'}
+      disabled={isDisabled}
+      aria-disabled={isBusy}
+    >
+      {isBusy ? busy : children}
+    </button>
+  );
+}
+
 const focused = new WeakSet<HTMLInputElement>();
 
 /** Focuses the field when it first appears. */

@@ -74,6 +74,18 @@ export function levelText(value: number): string {
   return `${TENTHS.format(value * 100)} %`;
 }
 
+/** Formats a number with two digits after the point. A negative zero becomes zero. */
+export function decimalText(value: number): string {
+  const text = value.toFixed(2);
+  return text === '-0.00' ? '0.00' : text;
+}
+
+/** Formats a number like `decimalText`, with a sign: `+1.50`, `-0.20`, `0.00`. */
+export function signedText(value: number): string {
+  const text = decimalText(value);
+  return Number(text) > 0 ? `+${text}` : text;
+}
+
 /**
  * Formats a wait, rounded up, in the largest unit that fits at least twice: `40 seconds`, `3
  * hours`.

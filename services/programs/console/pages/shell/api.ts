@@ -32,6 +32,8 @@ type Details = {
   readonly request_id?: string | undefined;
   /** Time to wait before a retry, in seconds. */
   readonly retry_after?: number | undefined;
+  /** First cycle that is stored, if an earlier cycle was requested. */
+  readonly first_cycle?: number | undefined;
 };
 
 /** Refusal by the console. `code` is `no_answer` if there was no answer. */
@@ -43,6 +45,8 @@ export class Refused extends Error {
   readonly requestId: string | undefined;
   /** Seconds to wait before a retry, if given. */
   readonly retryAfterSeconds: number | undefined;
+  /** First cycle that is stored, if an earlier cycle was requested. */
+  readonly firstCycle: number | undefined;
 
   constructor(code: string, message: string, details: Details = {}) {
     super(message);
@@ -51,6 +55,7 @@ export class Refused extends Error {
     this.reason = details.reason;
     this.requestId = details.request_id;
     this.retryAfterSeconds = details.retry_after;
+    this.firstCycle = details.first_cycle;
   }
 }
 

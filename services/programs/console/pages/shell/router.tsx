@@ -84,9 +84,12 @@ type PageProps = {
  */
 export function Page({ title, lead, actions, children }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null);
+  const isNew = useRef(true);
   useEffect(() => {
     document.title = `${title} · Identity Engine`;
-    heading.current?.focus();
+    // A changed title, for example after a rename, leaves the focus where a person put it.
+    if (isNew.current || document.activeElement === document.body) heading.current?.focus();
+    isNew.current = false;
   }, [title]);
   return (
     <>
