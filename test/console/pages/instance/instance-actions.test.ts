@@ -4,7 +4,14 @@ import { levelText } from '#pages/parts/format';
 import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-suite';
 import { FakeBackend } from '#test/console/pages/fakes/fake-backend';
 import type { TestPages } from '#test/console/pages/fakes/pages-fixture';
-import { ANALYST, CALM, openLive, untilCycle, WILD } from '#test/console/pages/instance/live-page';
+import {
+  ANALYST,
+  CALM,
+  focusedTag,
+  openLive,
+  untilCycle,
+  WILD,
+} from '#test/console/pages/instance/live-page';
 
 const bodiesOf = (pages: TestPages, route: string) =>
   pages.account.sent.filter((each) => each.route === route).map(({ body }) => body);
@@ -12,7 +19,7 @@ const bodiesOf = (pages: TestPages, route: string) =>
 const observing = browserSuite('an observation from the page');
 
 observing('is sent as shown in the form, and displayed with its answer', async (pages) => {
-  await using opened = await openLive(pages);
+  await using opened = await openLive(pages, undefined, 'try');
   const { page } = opened;
   const panel = page.getByRole('region', { name: 'Send an observation' });
   await panel.getByLabel('Mode').selectOption('Connection');
@@ -41,7 +48,7 @@ observing('is sent as shown in the form, and displayed with its answer', async (
 });
 
 observing('is applied once if it is sent again after a lost answer', async (pages) => {
-  await using opened = await openLive(pages);
+  await using opened = await openLive(pages, undefined, 'try');
   const { page, backend } = opened;
   const send = page.getByRole('button', { name: 'Send, for 1 cycle' });
   const lose = async (route: Route) => {
@@ -60,7 +67,7 @@ observing('is applied once if it is sent again after a lost answer', async (page
 });
 
 observing('is reported as throttled if the service throttles it', async (pages) => {
-  await using opened = await openLive(pages);
+  await using opened = await openLive(pages, undefined, 'try');
   const { page, backend } = opened;
   backend.isThrottling = true;
   await page.getByRole('button', { name: 'Send, for 1 cycle' }).click();
@@ -73,7 +80,7 @@ observing('is reported as throttled if the service throttles it', async (pages) 
 });
 
 observing('is neither sent nor shown as code if its context is not an object', async (pages) => {
-  await using opened = await openLive(pages);
+  await using opened = await openLive(pages, undefined, 'try');
   const { page } = opened;
   await page.getByLabel('Context').fill('[1, 2]');
   await page.getByText('Fill in valid fields to see the code.').waitFor();
@@ -84,7 +91,7 @@ observing('is neither sent nor shown as code if its context is not an object', a
 });
 
 observing('that is refused is shown with the reason at its field', async (pages) => {
-  await using opened = await openLive(pages);
+  await using opened = await openLive(pages, undefined, 'try');
   const { page } = opened;
   const details = { field: 'timestamp', reason: 'timestamp_in_future' };
   const body = { error: 'invalid_request', message: 'at most 300 s ahead', details };
@@ -96,7 +103,7 @@ observing('that is refused is shown with the reason at its field', async (pages)
 const simulating = browserSuite('a simulation from the page');
 
 simulating('is shown step by step, without changing the instance', async (pages) => {
-  await using opened = await openLive(pages);
+  await using opened = await openLive(pages, undefined, 'try');
   const { page, backend } = opened;
   backend.observe(CALM);
   await untilCycle(page, 1);
@@ -131,7 +138,7 @@ simulating('is shown step by step, without changing the instance', async (pages)
 });
 
 simulating('starts from the current state even if the page shows an older state', async (pages) => {
-  await using opened = await openLive(pages);
+  await using opened = await openLive(pages, undefined, 'try');
   const { page, backend } = opened;
   await page.getByRole('button', { name: 'Pause' }).click();
   for (let count = 0; count < 5; count += 1) backend.observe(WILD);
@@ -153,7 +160,7 @@ simulating('starts from the current state even if the page shows an older state'
 });
 
 /** The element that scrolls the history. */
-const BOX = `document.querySelector('.history')`;
+const BOX = `document.querySelector('.scrolled')`;
 
 const history = browserSuite('the history of an instance');
 
@@ -162,7 +169,7 @@ history(
   async (pages) => {
     const backend = new FakeBackend(pages.account, 'Ada', ANALYST);
     backend.madeUp = 1_000_000;
-    await using opened = await openLive(pages, backend);
+    await using opened = await openLive(pages, backend, 'history');
     const { page } = opened;
     const asked = () => bodiesOf(pages, 'GET /api/instances/:id/history').length;
     const box = page.getByRole('region', { name: 'Rows of the history' });
@@ -189,7 +196,7 @@ history(
 history('scrolls row by row with the keyboard', async (pages) => {
   const backend = new FakeBackend(pages.account, 'Ada', ANALYST);
   backend.madeUp = 1_000_000;
-  await using opened = await openLive(pages, backend);
+  await using opened = await openLive(pages, backend, 'history');
   const { page } = opened;
   const box = page.getByRole('region', { name: 'Rows of the history' });
   const rows = page.getByText(/^Rows /);
@@ -212,7 +219,7 @@ history('scrolls row by row with the keyboard', async (pages) => {
 history('follows new rows at the top, and keeps its position further down', async (pages) => {
   const backend = new FakeBackend(pages.account, 'Ada', ANALYST);
   for (let count = 0; count < 40; count += 1) backend.observe(CALM);
-  await using opened = await openLive(pages, backend);
+  await using opened = await openLive(pages, backend, 'history');
   const { page } = opened;
   const box = page.getByRole('region', { name: 'Rows of the history' });
   await box.getByRole('row', { name: /^40 / }).waitFor();
@@ -235,7 +242,7 @@ history('follows new rows at the top, and keeps its position further down', asyn
 history('reports a failed load, and loads again', async (pages) => {
   const backend = new FakeBackend(pages.account, 'Ada', ANALYST);
   backend.madeUp = 5_000;
-  await using opened = await openLive(pages, backend);
+  await using opened = await openLive(pages, backend, 'history');
   const { page } = opened;
   const box = page.getByRole('region', { name: 'Rows of the history' });
   await box.getByRole('row', { name: /^5,000 / }).waitFor();
@@ -251,7 +258,7 @@ history('reports a failed load, and loads again', async (pages) => {
 const ending = browserSuite('an action that cannot be undone');
 
 ending('requires that the name is typed first', async (pages) => {
-  await using opened = await openLive(pages);
+  await using opened = await openLive(pages, undefined, 'settings');
   const { page, backend } = opened;
   for (let count = 0; count < 2; count += 1) backend.observe(CALM);
   await untilCycle(page, 2);
@@ -265,14 +272,17 @@ ending('requires that the name is typed first', async (pages) => {
   await reset.click();
   await untilCycle(page, 0);
   assert.equal(bodiesOf(pages, 'POST /api/instances/:id/reset'), [{ mode: 'initial' }]);
-  await page.getByText('No observation in this generation yet').waitFor();
+  await page.getByText('Ada was reset.').waitFor();
+  assert.is(await focusedTag(page), 'BUTTON', 'the focus returns to the button');
   await page.getByRole('button', { name: 'Delete …' }).click();
   const remove = page.getByRole('button', { name: 'Delete permanently' });
   assert.ok(await remove.isDisabled());
   await page.keyboard.type('Ada');
   await page.keyboard.press('Enter');
-  await page.getByRole('heading', { name: 'Instances' }).waitFor();
-  assert.is(new URL(page.url()).pathname, '/instances');
+  await page.getByText('Ada was deleted.').waitFor();
+  await page.getByRole('heading', { name: 'Fleet' }).waitFor();
+  assert.is(new URL(page.url()).pathname, '/fleet');
+  assert.is(await focusedTag(page), 'H1');
   assert.is(pages.account.backends.size, 0);
   assertQuiet(opened);
 });
@@ -281,11 +291,13 @@ ending('is not offered to roles that may only read', async (pages) => {
   const backend = new FakeBackend(pages.account, 'Ada', ANALYST);
   const owner = await pages.desk.owner();
   const viewer = await pages.desk.member(owner, 'vera@example.com', 'viewer');
-  await using opened = await pages.open(`/instances/${backend.instance.id}`, viewer);
+  await using opened = await pages.open(`/instances/${backend.instance.id}?tab=try`, viewer);
   const { page } = opened;
   await page.getByText('live', { exact: true }).waitFor();
   await page.getByText('Your role can read instances').waitFor();
   assert.is(await page.getByRole('button', { name: /^(Send|Reset|Delete)/ }).count(), 0);
+  assert.is(await page.getByRole('textbox').count(), 0, 'no form without a button');
+  assert.is(await page.getByRole('link', { name: 'Settings' }).count(), 0);
   await page.getByRole('button', { name: 'Try it on a copy' }).click();
   await page.getByText('The instance did not change.').waitFor();
   assertQuiet(opened);

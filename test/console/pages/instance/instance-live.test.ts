@@ -6,7 +6,10 @@ import {
   ANALYST,
   CALM,
   figure,
+  focusedTag,
   openLive,
+  openTab,
+  takeRoutes,
   untilCycle,
   WILD,
 } from '#test/console/pages/instance/live-page';
@@ -22,45 +25,61 @@ live('shows the state, and each observation as it happens', async (pages) => {
   assert.is(await figure(page, 'Model'), '1.0');
   assert.is(await page.getByText('Model 1.1 changes a list').count(), 0);
   assert.is(await figure(page, 'Drift'), 'D0 within band');
-  assert.match(await figure(page, 'Generation'), /unknown until an observation/);
+  assert.is(await figure(page, 'Generation'), '1');
   await page.getByText('The Analyst').first().waitFor();
   const report = backend.observe(CALM);
   await untilCycle(page, 1);
-  assert.is(await figure(page, 'Generation'), '1');
   assert.is(await figure(page, 'Mode now'), 'Perception, Order');
   assert.ok(report.contract.allowed_actions.length > 0);
   for (const action of report.contract.allowed_actions) {
     await page.locator('.reasons .is-good', { hasText: action }).first().waitFor();
   }
-  await page.getByText('2 states and 1 observation since').waitFor();
+  await page.getByText('1 observation in generation 1').waitFor();
+  await openTab(page, 'History');
   await page.getByRole('row', { name: /^1 .*order/ }).waitFor();
   assertQuiet(opened);
 });
 
-live('needs five requests to open', async (pages) => {
+live('needs few requests to open, and others only for the tabs that are opened', async (pages) => {
   const backend = new FakeBackend(pages.account, 'Ada', ANALYST);
   backend.observe(CALM);
   await using opened = await openLive(pages, backend);
-  await opened.page.getByRole('row', { name: /^1 .*order/ }).waitFor();
-  const routes = pages.account.sent.map(({ route }) => route).toSorted();
+  const { page } = opened;
+  await page.getByText('The Analyst').first().waitFor();
   const of = (path: string) => `GET /api/instances/:id${path}`;
-  assert.equal(routes, [
-    ...[of(''), of('/events'), of('/history'), of('/history')],
-    'GET /api/personas',
-  ]);
+  const begun = [of(''), of('/events'), of('/states'), 'GET /api/personas'];
+  assert.equal(takeRoutes(pages).toSorted(), begun);
+  await openTab(page, 'Course');
+  await page.getByText('2 states, 1 observation, 0 drift events').waitFor();
+  assert.equal(takeRoutes(pages).toSorted(), [of('/drift'), of('/history')]);
+  await openTab(page, 'History');
+  await page.getByRole('row', { name: /^1 .*order/ }).waitFor();
+  assert.equal(takeRoutes(pages), [of('/history')]);
+  for (const name of ['Try', 'Connect', 'Settings', 'State', 'Course', 'History']) {
+    await openTab(page, name);
+  }
+  backend.observe(CALM);
+  await page.getByRole('row', { name: /^2 .*order/ }).waitFor();
+  assert.equal(takeRoutes(pages), [], 'a tab that was open before needs no request');
+  assert.equal(backend.opened, [undefined], 'one stream for all tabs');
+  assertQuiet(opened);
 });
 
 live('reconnects after the last event when its stream ends, without loss', async (pages) => {
-  await using opened = await openLive(pages);
+  await using opened = await openLive(pages, undefined, 'history');
   const { page, backend } = opened;
   for (let count = 0; count < 3; count += 1) backend.observe(CALM);
   await untilCycle(page, 3);
   backend.cut();
   for (let count = 0; count < 4; count += 1) backend.observe(CALM);
   await untilCycle(page, 7);
-  await page.getByText('7 observations since').waitFor();
+  for (let cycle = 1; cycle <= 7; cycle += 1) {
+    await page.getByRole('row', { name: new RegExp(`^${cycle} `) }).waitFor();
+  }
   await page.getByText('live', { exact: true }).waitFor();
   assert.equal(backend.opened, [undefined, '3']);
+  const histories = takeRoutes(pages).filter((route) => route.endsWith('/history'));
+  assert.is(histories.length, 1, 'the stream delivers the rows');
   assertQuiet(opened);
 });
 
@@ -100,7 +119,7 @@ live('leads to the sign-in when the session has ended, and returns afterwards', 
 });
 
 live('shows a reset, deleted history, and that the instance was deleted', async (pages) => {
-  await using opened = await openLive(pages);
+  await using opened = await openLive(pages, undefined, 'history');
   const { page, backend } = opened;
   for (let count = 0; count < 3; count += 1) backend.observe(CALM);
   await untilCycle(page, 3);
@@ -117,7 +136,7 @@ live('shows a reset, deleted history, and that the instance was deleted', async 
   await untilCycle(page, 7);
   backend.remove();
   await page.getByText('This instance was deleted').waitFor();
-  await page.getByRole('link', { name: 'Go to the instances' }).waitFor();
+  assert.is(await focusedTag(page), 'H2', 'the focus moves to the new title');
 });
 
 live('reports a deletion that happened while it was disconnected', async (pages) => {
@@ -141,12 +160,12 @@ live('draws nothing while paused, and catches up afterwards', async (pages) => {
   assert.is(await figure(page, 'Cycle'), '0');
   await page.getByRole('button', { name: 'Continue' }).click();
   await untilCycle(page, 5);
-  await page.getByText('5 observations since').waitFor();
+  await page.getByText('5 observations in generation 1').waitFor();
   assertQuiet(opened);
 });
 
 live('shows the deviation of a drift event by click and by Enter', async (pages) => {
-  await using opened = await openLive(pages);
+  await using opened = await openLive(pages, undefined, 'course');
   const { page, backend } = opened;
   for (let count = 0; count < 8; count += 1) backend.observe(count % 2 === 0 ? CALM : WILD);
   await untilCycle(page, 8);
@@ -163,28 +182,26 @@ live('shows the deviation of a drift event by click and by Enter', async (pages)
   const marks = strip.getByRole('button');
   assert.ok((await marks.count()) > 1, 'the instance drifted');
   const name = (await marks.first().getAttribute('aria-label')) ?? '';
-  const ordinal = /observation (\d+)/.exec(name)?.[1];
+  const ordinal = /cycle (\d+)/.exec(name)?.[1];
   await marks.first().click();
-  await page.getByRole('region', { name: `Drift at observation ${ordinal}` }).waitFor();
+  await page.getByRole('region', { name: `Drift at cycle ${ordinal}` }).waitFor();
   await page.keyboard.press('End');
   await page.keyboard.press('Enter');
-  const last = /observation (\d+)/.exec((await marks.last().getAttribute('aria-label')) ?? '')?.[1];
-  const part = page.getByRole('region', { name: `Drift at observation ${last}` });
+  const last = /cycle (\d+)/.exec((await marks.last().getAttribute('aria-label')) ?? '')?.[1];
+  const part = page.getByRole('region', { name: `Drift at cycle ${last}` });
   await part.waitFor();
   const rows = part.getByRole('row');
   assert.is(await rows.count(), 8, 'a row for each mode');
   await part.getByRole('row', { name: /^Assertion \+/ }).waitFor();
-  await page.keyboard.press('Enter');
-  await page.getByRole('region', { name: 'Drift of the newest cycle' }).waitFor();
   assertQuiet(opened);
 });
 
 live('shows the chart’s numbers in a table, and can hide a line', async (pages) => {
-  await using opened = await openLive(pages);
+  await using opened = await openLive(pages, undefined, 'course');
   const { page, backend } = opened;
   for (let count = 0; count < 3; count += 1) backend.observe(CALM);
   await untilCycle(page, 3);
-  const lines = page.getByRole('region', { name: 'Over time' });
+  const lines = page.getByRole('region', { name: 'Course' });
   await lines.getByText('Show the numbers').click();
   const table = lines.getByRole('table', { name: /^Modes, energy and stability/ });
   await table.waitFor();
@@ -205,9 +222,11 @@ live('shows names and contexts as text, whatever their content', async (pages) =
   await using opened = await openLive(pages, backend);
   const { page } = opened;
   backend.observe(CALM, { text: name });
+  await openTab(page, 'History');
   await page.getByRole('button', { name: 'Context of cycle 1' }).click();
   await page.getByRole('dialog').getByText('<img src=x').waitFor();
   await page.getByRole('button', { name: 'Close' }).click();
+  await openTab(page, 'Try');
   await page.getByRole('textbox', { name: 'Context' }).fill(JSON.stringify({ text: name }));
   await page.locator('.code pre').getByText('<img src=x').waitFor();
   assert.is(await page.locator('main img, main script, dialog img').count(), 0);

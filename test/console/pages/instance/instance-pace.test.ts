@@ -3,7 +3,14 @@ import type { Page } from 'playwright-core';
 import * as assert from 'uvu/assert';
 import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-suite';
 import { FakeBackend } from '#test/console/pages/fakes/fake-backend';
-import { ANALYST, CALM, openLive, untilCycle, WILD } from '#test/console/pages/instance/live-page';
+import {
+  ANALYST,
+  CALM,
+  openLive,
+  openTab,
+  untilCycle,
+  WILD,
+} from '#test/console/pages/instance/live-page';
 
 /** Observations a second that the page must handle, one by one and in bursts. */
 const PER_SECOND = 50;
@@ -117,7 +124,8 @@ pace(
     report('idle', idle);
     report(`${TOTAL} observations in ${SECONDS} s`, steady);
     report(`in bursts of ${BURST}`, bursts);
-    await page.getByText(`${2 * TOTAL + 1} states and ${2 * TOTAL} observations since`).waitFor();
+    await page.getByText(`${2 * TOTAL} observations in generation 1`).waitFor();
+    await openTab(page, 'History');
     await page
       .getByRole('row', { name: new RegExp(`^${2 * TOTAL} `) })
       .first()

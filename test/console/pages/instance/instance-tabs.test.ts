@@ -41,7 +41,7 @@ async function openTabs(pages: TestPages, backend: FakeBackend, count: number) {
   const tabs: ReturnType<typeof watchPage>[] = [];
   for (let index = 0; index < count; index += 1) {
     const tab = watchPage(await context.newPage(), pages.origin);
-    await tab.page.goto(`${pages.origin}/instances/${backend.instance.id}`);
+    await tab.page.goto(`${pages.origin}/instances/${backend.instance.id}?tab=history`);
     await tab.page.getByText('live', { exact: true }).waitFor();
     tabs.push(tab);
   }
@@ -67,14 +67,13 @@ tabs('is live in the visible tab, however many tabs are open', async (pages) => 
   for (let count = 0; count < 4; count += 1) backend.observe(CALM);
   await first.page.bringToFront();
   await untilCycle(first.page, 5);
-  await first.page.getByText('5 observations since').waitFor();
+  await first.page.getByText('5 observations of this generation').waitFor();
   await first.page.getByText('live', { exact: true }).waitFor();
   assert.is(backend.opened.at(-1), '0');
 
   backend.floor = 3;
   await second.page.bringToFront();
   await second.page.getByText('Observations 1 to 3 are no longer stored').waitFor();
-  await second.page.getByText('2 observations since').waitFor();
   for (const tab of opened.tabs) assertQuiet(tab);
 });
 
@@ -96,7 +95,7 @@ tabs('resumes after its last event when the user returns to its tab', async (pag
   await untilCycle(other.page, 2);
   await one.page.bringToFront();
   await untilCycle(one.page, 2);
-  await one.page.getByText('2 observations since').waitFor();
+  await one.page.getByText('2 observations of this generation').waitFor();
   // Two first visits, a return to each tab, and a last return. The short visit opened no stream.
   assert.equal(backend.opened, [undefined, undefined, '0', '0', '0']);
   for (const tab of opened.tabs) assertQuiet(tab);

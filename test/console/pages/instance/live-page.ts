@@ -12,12 +12,13 @@ export const WILD = { mode: 3, signal: 1, confidence: 1 };
 
 type Opened = WatchedPage & { readonly backend: FakeBackend };
 
-/** Opens the page of an instance that receives observations, and waits until the page is live. */
+/** Opens a tab of an instance that receives observations, and waits until the page is live. */
 export async function openLive(
   pages: TestPages,
   backend = new FakeBackend(pages.account, 'Ada', ANALYST),
+  tab = 'state',
 ): Promise<Opened> {
-  const path = `/instances/${backend.instance.id}`;
+  const path = `/instances/${backend.instance.id}?tab=${tab}`;
   const opened = await pages.open(path, await pages.desk.owner());
   await opened.page.getByRole('heading', { name: backend.instance.name, exact: true }).waitFor();
   await opened.page.getByText('live', { exact: true }).waitFor();
@@ -32,6 +33,22 @@ export async function figure(page: Page, name: string): Promise<string> {
 
 /** Waits until the header shows a cycle. */
 export async function untilCycle(page: Page, cycle: number): Promise<void> {
-  const text = String(cycle);
-  await page.locator('.figures dd').first().getByText(text, { exact: true }).waitFor();
+  const figures = page.locator('.figures > div', { has: page.getByText('Cycle', { exact: true }) });
+  await figures.locator('dd').getByText(String(cycle), { exact: true }).waitFor();
+}
+
+/** Follows the link to a tab. */
+export async function openTab(page: Page, name: string): Promise<void> {
+  const links = page.getByRole('navigation', { name: 'Parts of the instance' });
+  await links.getByRole('link', { name }).click();
+}
+
+/** Tag name of the element with the focus. */
+export async function focusedTag(page: Page): Promise<string> {
+  return String(await page.evaluate('document.activeElement.tagName'));
+}
+
+/** Routes that the page has requested since the last call, in order. */
+export function takeRoutes(pages: TestPages): string[] {
+  return pages.account.sent.splice(0).map(({ route }) => route);
 }

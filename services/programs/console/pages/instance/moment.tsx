@@ -260,7 +260,7 @@ function Comparison({
         Comparison of {names[0]} and {names[1]}
       </h3>
       <p>{furthestText(first, second)} Differences are second minus first.</p>
-      <div class="cards is-wide">
+      <div class="compared-parts">
         <FactTable
           heads={names}
           names={names}

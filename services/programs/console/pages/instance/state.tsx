@@ -27,15 +27,26 @@ export function StateTab({ instance, view, model, shown }: StateTabProps) {
     <>
       <div class="state-cards">
         <ContractCard report={view.now} model={modelVersionOf(instance)} />
-        <StateRadar view={view} />
+        <div class="state-side">
+          <PastPart {...{ instance, view, model, shown }} />
+          <StateRadar view={view} />
+        </div>
       </div>
-      <PastPart {...{ instance, view, model, shown }} />
+      {instance.description.length < DESCRIPTION_LENGTH_MAX ? null : (
+        <section class="card" aria-labelledby="description">
+          <h2 id="description">Description</h2>
+          <p class="whole-description">{instance.description}</p>
+        </section>
+      )}
     </>
   );
 }
 
+/** Length of a description that the head shows as a whole, in UTF-16 units. */
+const DESCRIPTION_LENGTH_MAX = 200;
+
 /** Height of the small course, in pixels. */
-const PAST_PX = 120;
+const PAST_PX = 110;
 
 /** How the instance came to its state: the course of the generation as a small picture. */
 function PastPart({ instance, view: { now }, model, shown: { course, refusal } }: StateTabProps) {
