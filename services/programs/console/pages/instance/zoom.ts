@@ -44,29 +44,36 @@ function within([from, to]: Range, [first, last]: Range): Range {
 }
 
 /**
- * Cycles to load for a visible part, at most `max`, evenly spaced between the known cycles. `known`
- * is in order. Gaps that are too narrow to see stay as they are.
+ * Cycles to load for a visible part, at most `max`: its ends if no known cycle lies beyond them, and
+ * cycles that are evenly spaced between the known cycles. `known` is in order. Gaps that are too
+ * narrow to see stay as they are.
  */
 export function cyclesToLoad(known: readonly number[], range: Range, max: number): number[] {
   const [from, to] = [Math.ceil(range[0]), Math.floor(range[1])];
   const narrow = Math.floor((to - from) / VISIBLE_GAPS);
+  const ends = [
+    ...(known.some((each) => each <= from) ? [] : [from]),
+    ...(known.some((each) => each >= to) || from === to ? [] : [to]),
+  ].slice(0, max);
+  const inside = known.filter((each) => each >= from && each <= to);
   // The cycles just outside the part count as known, so that the edges are loaded too.
-  const edges = [from - 1, ...known.filter((each) => each >= from && each <= to), to + 1];
+  const edges = [from - 1, ...[...inside, ...ends].toSorted((a, b) => a - b), to + 1];
   const gaps = edges
     .slice(1)
     .map((end, index) => ({ begin: edges[index] ?? from, end, picks: 0 }))
     .filter(({ begin, end }) => end - begin - 1 > narrow);
-  for (let count = 0; count < max; count += 1) {
+  for (let count = ends.length; count < max; count += 1) {
     const open = gaps.filter(({ begin, end, picks }) => picks < end - begin - 1);
     const [widest] = open.toSorted((a, b) => stepOf(b) - stepOf(a));
     if (widest === undefined) break;
     widest.picks += 1;
   }
-  return gaps.flatMap(({ begin, end, picks }) =>
+  const between = gaps.flatMap(({ begin, end, picks }) =>
     Array.from({ length: picks }, (_, index) =>
       Math.round(begin + ((index + 1) * (end - begin)) / (picks + 1)),
     ),
   );
+  return [...ends, ...between].toSorted((a, b) => a - b);
 }
 
 /** Number of gaps that a chart shows apart. A narrower gap looks like a line. */
