@@ -45,7 +45,7 @@ export function ChangesPart({
 }
 
 /** An event in words. */
-function changeText({ type, from, to }: AccountEvent): string {
+export function changeText({ type, from, to }: AccountEvent): string {
   switch (type) {
     case 'stress_changed':
       return `stress ${from} → ${to}`;

@@ -66,7 +66,9 @@ export const instanceApi = {
    * generation.
    */
   statesAt: (id: string, cycles: readonly number[], generation?: number) =>
-    get<PastStates>(`/instances/${idIn(id)}/states?cycles=${cycles.join(',')}${ofGeneration(generation)}`),
+    get<PastStates>(
+      `/instances/${idIn(id)}/states?cycles=${cycles.join(',')}${ofGeneration(generation)}`,
+    ),
   /** At most `points` stored states of a generation in even steps, oldest first. */
   points: (id: string, points: number, generation?: number) =>
     get<PastStates>(`/instances/${idIn(id)}/states?points=${points}${ofGeneration(generation)}`),

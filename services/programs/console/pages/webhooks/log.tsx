@@ -48,15 +48,10 @@ function TypeFilter({ types }: { readonly types: readonly TransitionType[] }) {
           const [title] = EVENT_TYPES[type];
           return (
             <li key={type}>
-              <Link
-                to={logAddress(toggled(type))}
-                class={isOn ? 'tag is-on' : 'tag'}
-                label={
-                  isOn ? `Hide events of the type ${title}` : `Show events of the type ${title}`
-                }
-              >
-                {isOn ? '✓ ' : ''}
+              <Link to={logAddress(toggled(type))} class={isOn ? 'tag is-on' : 'tag'}>
+                {isOn ? <span aria-hidden="true">✓ </span> : null}
                 {title}
+                <span class="unseen">{isOn ? ' Hide these events' : ' Show these events'}</span>
               </Link>
             </li>
           );
