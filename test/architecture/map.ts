@@ -134,7 +134,11 @@ export const RESTRICTED: Record<string, { word: RegExp; home: RegExp }> = {
     word: /\bfetch\(/,
     home: /^services\/programs\/console\/pages\/(shell\/api|cluster\/feed|instance\/code-samples)\.ts$/,
   },
-  'process.env': { word: /process\.env/, home: /^services\/config\.ts$/ },
+  'process.env': {
+    word: /process\.env/,
+    // A sample for customers is text.
+    home: /^services\/(config|programs\/console\/pages\/webhooks\/verify-samples)\.ts$/,
+  },
   'an HTTP status of the API': { word: /\.(code|status)\(\d{3}\)/, home: /^$/ },
   'the wall clock': {
     word: /Date\.now\(/,

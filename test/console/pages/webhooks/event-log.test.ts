@@ -51,12 +51,12 @@ log('keeps the wanted types in the address', async (hooks) => {
   const titles = page.locator('.event-log .row-name');
   await titles.first().waitFor();
   assert.equal(await titles.allTextContents(), ['Renamed']);
-  await page.getByRole('link', { name: 'Show events of the type Created' }).click();
+  await page.getByRole('link', { name: 'Created Show these events' }).click();
   await page.getByText('2 events on this page').waitFor();
   assert.is(new URL(page.url()).search, '?types=created,renamed');
   await page.goBack();
   await page.getByText('1 event on this page').waitFor();
-  await page.getByRole('link', { name: 'Hide events of the type Renamed' }).click();
+  await page.getByRole('link', { name: 'Renamed Hide these events' }).click();
   await page.getByText('2 events on this page').waitFor();
   assert.is(new URL(page.url()).search, '', 'without a type, the usual types');
   assertQuiet(opened);

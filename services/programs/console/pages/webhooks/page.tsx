@@ -16,13 +16,19 @@ import { SettingsFields, settingsIn, shownFields } from '#view/webhooks/settings
 /** Sections of the pages about webhooks: endpoints, and the log of events. */
 export function HookTabs({ present }: { readonly present: 'endpoints' | 'events' }) {
   return (
-    <nav class="hook-tabs" aria-label="Webhooks and events">
-      <Link to="/webhooks" isCurrent={present === 'endpoints'}>
-        Endpoints
-      </Link>
-      <Link to="/webhooks/events" isCurrent={present === 'events'}>
-        Event log
-      </Link>
+    <nav class="tabs" aria-label="Webhooks and events">
+      <ul>
+        <li>
+          <Link to="/webhooks" isCurrent={present === 'endpoints'}>
+            Endpoints
+          </Link>
+        </li>
+        <li>
+          <Link to="/webhooks/events" isCurrent={present === 'events'}>
+            Event log
+          </Link>
+        </li>
+      </ul>
     </nav>
   );
 }

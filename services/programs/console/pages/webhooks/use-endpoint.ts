@@ -9,11 +9,14 @@ import { webhookApi } from '#pages/webhooks/api';
  */
 const REFRESH_MS = 60_000;
 
+/** Interval at which the age of the data is checked, in milliseconds. */
+const LOOK_MS = 1_000;
+
 /** Time after an action until its messages usually have an outcome, in milliseconds. */
 const OUTCOME_MS = 2_000;
 
 /** An endpoint, and its last deliveries. */
-export type EndpointData = {
+type EndpointData = {
   readonly webhook: Webhook;
   readonly deliveries: WebhookDeliveries;
 };
@@ -28,16 +31,21 @@ export type LoadedEndpoint = {
   readonly refreshSoon: () => void;
 };
 
-/** Loads an endpoint. Refreshes every minute while the tab is visible. */
+/**
+ * Loads an endpoint. Refreshes every minute while the tab is visible. A tab that becomes visible
+ * again refreshes at once if its data is older.
+ */
 export function useEndpoint(id: string): LoadedEndpoint {
   const [data, setData] = useState<EndpointData | undefined>();
   const [refusal, setRefusal] = useState<Refused | undefined>();
   const [isBusy, setBusy] = useState(false);
   const newest = useRef(0);
+  const begunMs = useRef(0);
   const soon = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const load = async (isUnattended: boolean): Promise<void> => {
     newest.current += 1;
     const own = newest.current;
+    begunMs.current = performance.now();
     setBusy(true);
     try {
       const [webhook, deliveries] = await Promise.all([
@@ -56,11 +64,15 @@ export function useEndpoint(id: string): LoadedEndpoint {
   };
   useEffect(() => {
     void load(false);
-    const timer = setInterval(() => {
-      if (!document.hidden) void load(true);
-    }, REFRESH_MS);
+    const look = (): void => {
+      const isOld = performance.now() >= begunMs.current + REFRESH_MS;
+      if (isOld && !document.hidden) void load(true);
+    };
+    const timer = setInterval(look, LOOK_MS);
+    document.addEventListener('visibilitychange', look);
     return () => {
       clearInterval(timer);
+      document.removeEventListener('visibilitychange', look);
       clearTimeout(soon.current);
       newest.current += 1;
     };
