@@ -229,7 +229,7 @@ export function FailedChanges({ webhook, deliveries: { failed }, loaded }: Props
         ) : null}
       </div>
       <p class="quiet">
-        The service gave these changes up after all attempts. It lists the last 200.
+        The service gave these changes up. It lists the last 200.
         {isPaused && maySend ? ' Resume the endpoint to send them again.' : ''}
       </p>
       <RefusalNotice refusal={again.refusal} />

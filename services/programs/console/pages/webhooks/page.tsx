@@ -84,7 +84,7 @@ function EndpointTable({ endpoints }: { readonly endpoints: readonly Webhook[] }
           <th scope="col">Events</th>
           <th scope="col">State</th>
           <th scope="col" class="is-number">
-            Changes behind
+            Behind
           </th>
           <th scope="col" class="is-number">
             Failed
@@ -123,7 +123,7 @@ function EndpointRow({ of }: { readonly of: Webhook }) {
           <span class="row-more">paused by the service</span>
         )}
       </td>
-      <td data-label="Changes behind" class="is-number">
+      <td data-label="Behind" class="is-number">
         {numberText(of.changes_behind)}
       </td>
       <td data-label="Failed" class="is-number">
