@@ -232,7 +232,12 @@ signingIn('a member of two accounts switches between them', async (pages) => {
   const choice = page.getByLabel('Account', { exact: true });
   await choice.waitFor();
   assert.is(await choice.inputValue(), 'accountOfAda');
+  // A keyboard changes the value of a closed list with each key, so a choice alone does nothing.
+  await choice.focus();
+  await page.keyboard.press('ArrowDown');
   await choice.selectOption('accountOfBob');
+  assert.is((await bob.expect(200, 'GET', '/me')).data['role'], 'developer');
+  await page.getByRole('button', { name: 'Switch' }).click();
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
   await page.getByRole('link', { name: 'Members' }).waitFor();
   assert.is(await choice.inputValue(), 'accountOfBob');

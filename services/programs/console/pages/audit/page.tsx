@@ -2,7 +2,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { AuditRow } from '#console/answers';
 import { AUDIT_EXPORT, api, type Refused } from '#pages/shell/api';
 import { isLost } from '#pages/shell/focus';
-import { useAction } from '#pages/shell/loaded';
+import { useAction, useRetry } from '#pages/shell/loaded';
 import { AuditFilters } from '#view/audit/filters';
 import { ActionTable } from '#view/audit/row';
 import { Empty, RefusalNotice, Skeleton } from '#view/parts/notice';
@@ -74,6 +74,8 @@ function Actions({ query }: { readonly query: string }) {
       isOver.current = true;
     };
   }, []);
+  const hasLoaded = trail !== undefined && more.refusal === undefined && !more.isBusy;
+  useRetry(more.refusal, () => more.run(), hasLoaded);
   return (
     <>
       {trail === undefined && more.refusal === undefined ? <Skeleton what="actions" /> : null}

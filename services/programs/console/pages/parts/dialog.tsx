@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Refused } from '#pages/shell/api';
 import { focusNear } from '#pages/shell/focus';
+import { FormName } from '#pages/shell/kept-texts';
 import { SubmitButton, submitted, TextField, type Values } from '#view/parts/field';
 import { RefusalNotice } from '#view/parts/notice';
 
@@ -66,7 +67,7 @@ export function FormDialog(props: FormDialogProps) {
   return (
     <Dialog title={title} onClose={onClose}>
       <form onSubmit={submitted(onSubmit)}>
-        {children}
+        <FormName.Provider value={title}>{children}</FormName.Provider>
         <RefusalNotice refusal={refusal} fields={fields} />
         <div class="dialog-buttons">
           <button type="button" onClick={onClose}>
@@ -91,7 +92,10 @@ export function TypedName({
 }) {
   return (
     <div onInput={(event) => onTyped((event.target as HTMLInputElement).value)}>
-      <TextField name="confirmation" label={label} hint={<code>{name}</code>} hasFocus />
+      <TextField
+        {...{ name: 'confirmation', label, hint: <code>{name}</code>, isKept: false }}
+        hasFocus
+      />
     </div>
   );
 }

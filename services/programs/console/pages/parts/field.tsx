@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
 import type { Refused } from '#pages/shell/api';
+import { useKeptText } from '#pages/shell/kept-texts';
 import { sentence } from '#view/parts/notice';
 
 /** Field values of a form, by name. */
@@ -43,14 +44,21 @@ type InputProps = FieldProps & {
   readonly maxLength?: number;
   readonly placeholder?: string;
   readonly hasFocus?: boolean;
+  /** Whether the typed text survives the end of a session. By default true, except for secrets. */
+  readonly isKept?: boolean;
   /** Lines in a multi-line field. Undefined for a single line. */
   readonly lines?: number;
 };
 
+/** Values of `autocomplete` for passwords and codes. */
+const SECRET = /password|one-time-code/;
+
 /** Labelled text field with hint and error. */
 export function TextField(props: InputProps) {
   const { type = 'text', value = '', isOptional = false, isFilter = false, ...rest } = props;
-  const { name, label, hint, refusal, autocomplete = 'off', hasFocus, lines, ...others } = rest;
+  const { name, label, hint, refusal, autocomplete = 'off', hasFocus, lines, ...more } = rest;
+  const { isKept = type !== 'password' && !SECRET.test(autocomplete), ...others } = more;
+  const kept = useKeptText(name, value, isKept && !isFilter);
   const required = !isOptional && !isFilter;
   const error = errorOf(name, refusal);
   return (
@@ -58,17 +66,17 @@ export function TextField(props: InputProps) {
       {(attributes) =>
         lines === undefined ? (
           <input
-            {...{ ...attributes, name, autocomplete, ...others }}
+            {...{ ...attributes, ...kept.attributes, name, autocomplete, ...others }}
             // Preact types the roles of an input per `type`, so a union of types does not compile.
             type={type as 'text'}
-            defaultValue={value}
+            defaultValue={kept.value}
             required={required}
             {...(hasFocus === true ? { ref: focusOnce } : {})}
           />
         ) : (
           <textarea
-            {...{ ...attributes, name, ...others }}
-            defaultValue={value}
+            {...{ ...attributes, ...kept.attributes, name, ...others }}
+            defaultValue={kept.value}
             rows={lines}
             required={required}
             spellcheck={false}

@@ -1,7 +1,8 @@
 import { useEffect } from 'preact/hooks';
 import type { Me } from '#console/answers';
 import { fleetApi } from '#pages/fleet/api';
-import { useLoaded } from '#pages/shell/loaded';
+import type { Refused } from '#pages/shell/api';
+import { useLoaded, useRetry } from '#pages/shell/loaded';
 import { may, refreshMe, session } from '#pages/shell/session';
 import { AuditPage } from '#view/audit/page';
 import { BillingPage } from '#view/billing/plan';
@@ -43,14 +44,7 @@ export function App() {
         </main>
       );
     case 'unreachable':
-      return (
-        <SignInFrame title="The console does not answer">
-          <p role="alert">{sentence(now.refusal.message)}</p>
-          <button type="button" class="is-main" onClick={() => void refreshMe()}>
-            Try again
-          </button>
-        </SignInFrame>
-      );
+      return <Unreachable refusal={now.refusal} />;
     case 'signed_out':
       return <SignInPage hasEnded={now.hasEnded} />;
     case 'second_factor':
@@ -63,6 +57,19 @@ export function App() {
         </Layout>
       );
   }
+}
+
+/** Page while the session cannot be loaded. Tries again by itself. */
+function Unreachable({ refusal }: { readonly refusal: Refused }) {
+  useRetry(refusal, () => void refreshMe(), false);
+  return (
+    <SignInFrame title="The console does not answer">
+      <p role="alert">{sentence(refusal.message)}</p>
+      <button type="button" class="is-main" onClick={() => void refreshMe()}>
+        Try again
+      </button>
+    </SignInFrame>
+  );
 }
 
 function Routed({ me, path }: { readonly me: Me; readonly path: string }) {

@@ -1,9 +1,11 @@
 import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
 import type { Me } from '#console/answers';
 import { api } from '#pages/shell/api';
 import { useAction, useLoaded } from '#pages/shell/loaded';
 import { may, refreshMe, signOut } from '#pages/shell/session';
 import { THEMES, theme, themeNamed } from '#pages/shell/theme';
+import { submitted, type Values } from '#view/parts/field';
 import { RefusalNotice } from '#view/parts/notice';
 import { here, Link, navigate } from '#view/shell/router';
 import { Toasts } from '#view/shell/toasts';
@@ -103,15 +105,16 @@ function entries(): (readonly [path: string, text: string])[] {
   ];
 }
 
-/** Account name, or a selection if the user has several accounts. */
+/** Account name, and a form that switches if the user has several accounts. */
 function AccountSwitch({ me }: { readonly me: Me }) {
   const { loaded } = useLoaded(api.accounts);
-  const { run, isBusy, refusal } = useAction(async (id: string) => {
+  const { run, isBusy, refusal } = useAction(async ({ account: id = '' }: Values) => {
     await api.switchAccount(id);
     navigate('/');
     await refreshMe();
   });
   const own = loaded.kind === 'ready' ? loaded.value : [];
+  const [chosen, choose] = useState(me.account.id);
   const name = me.account.name ?? me.account.id;
   if (own.length < 2) {
     return (
@@ -120,14 +123,15 @@ function AccountSwitch({ me }: { readonly me: Me }) {
       </p>
     );
   }
+  // A keyboard changes the value of a closed select with each key, so only the button switches.
   return (
-    <div>
+    <form class="account-switch" onSubmit={submitted(run)}>
       <select
         class="account"
+        name="account"
         aria-label="Account"
-        value={me.account.id}
-        disabled={isBusy}
-        onChange={(event) => run(event.currentTarget.value)}
+        value={chosen}
+        onChange={(event) => choose(event.currentTarget.value)}
       >
         {own.map(({ id, name: text, role }) => (
           <option key={id} value={id}>
@@ -135,7 +139,12 @@ function AccountSwitch({ me }: { readonly me: Me }) {
           </option>
         ))}
       </select>
+      {chosen === me.account.id ? null : (
+        <button type="submit" class="is-small" aria-disabled={isBusy}>
+          Switch
+        </button>
+      )}
       <RefusalNotice refusal={refusal} />
-    </div>
+    </form>
   );
 }

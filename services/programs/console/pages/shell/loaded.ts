@@ -15,9 +15,15 @@ export type Loading<Value> = {
   readonly reload: () => Promise<void>;
 };
 
+/** First pause before a failed load is repeated, in milliseconds. Doubles after each failure. */
+const AGAIN_MS_MIN = 2_000;
+/** Maximum pause before a failed load is repeated, in milliseconds: a minute, to spare the service. */
+const AGAIN_MS_MAX = 60_000;
+
 /**
  * Loads a value when the component mounts and when `of` changes. Answers to outdated requests are
- * ignored.
+ * ignored. After an outage, the load is repeated without a click: with growing pauses, and when the
+ * browser comes online or the tab is shown.
  */
 export function useLoaded<Value>(load: () => Promise<Value>, of = ''): Loading<Value> {
   const [loaded, setLoaded] = useState<Loaded<Value>>({ kind: 'loading' });
@@ -34,7 +40,46 @@ export function useLoaded<Value>(load: () => Promise<Value>, of = ''): Loading<V
       newest.current += 1;
     };
   }, [of]);
+  const refusal = loaded.kind === 'failed' ? loaded.refusal : undefined;
+  useRetry(refusal, () => void reload(), loaded.kind === 'ready');
   return { loaded, reload };
+}
+
+/**
+ * Repeats a load that an outage refused: no answer came, or the service was unavailable. `hasLoaded`
+ * ends the outage, so that the next outage begins with a short pause.
+ */
+export function useRetry(refusal: Refused | undefined, load: () => void, hasLoaded: boolean): void {
+  const failures = useRef(0);
+  useEffect(() => {
+    if (hasLoaded) failures.current = 0;
+    if (refusal === undefined || !OUTAGES.includes(refusal.code)) return undefined;
+    failures.current += 1;
+    return repeated(failures.current, refusal, load);
+  }, [refusal, hasLoaded]);
+}
+
+/** Codes of refusals that end without an action of the person. */
+const OUTAGES: readonly string[] = ['no_answer', 'service_unavailable'];
+
+/**
+ * Calls `load` after a pause, and as soon as the browser comes online or the tab is shown. A hidden
+ * tab waits. Returns a function that stops the wait.
+ */
+function repeated(failures: number, { retryAfterSeconds }: Refused, load: () => void): () => void {
+  const pauseMs = Math.min(AGAIN_MS_MIN * 2 ** (failures - 1), AGAIN_MS_MAX);
+  const waitMs = Math.max(pauseMs, (retryAfterSeconds ?? 0) * 1_000);
+  const look = (): void => {
+    if (!document.hidden) load();
+  };
+  const timer = setTimeout(look, waitMs);
+  addEventListener('online', look);
+  document.addEventListener('visibilitychange', look);
+  return () => {
+    clearTimeout(timer);
+    removeEventListener('online', look);
+    document.removeEventListener('visibilitychange', look);
+  };
 }
 
 /** Loads a value. A bug becomes a refusal, and is reported to the browser's console. */

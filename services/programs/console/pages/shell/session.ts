@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals';
 import type { Me, Permission, SignInState } from '#console/answers';
 import { api, onSessionOver, Refused } from '#pages/shell/api';
+import { forgetTexts, keepTexts } from '#pages/shell/kept-texts';
 
 /** Browser session state. */
 type Session =
@@ -24,6 +25,7 @@ export async function startSession(): Promise<void> {
   otherTabs.onmessage = () => void refreshMe();
   onSessionOver(() => {
     const hasEnded = session.value.kind === 'signed_in';
+    if (session.value.kind === 'signed_in') keepTexts(ownerOf(session.value.me));
     if (hasEnded || session.value.kind === 'unknown') {
       session.value = { kind: 'signed_out', hasEnded };
     }
@@ -34,7 +36,9 @@ export async function startSession(): Promise<void> {
 /** Reloads the user and permissions. */
 export async function refreshMe(): Promise<void> {
   try {
-    session.value = { kind: 'signed_in', me: await api.me() };
+    const me = await api.me();
+    forgetTexts(ownerOf(me));
+    session.value = { kind: 'signed_in', me };
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     // A reload between password and code continues with the code.
@@ -59,8 +63,13 @@ export async function goOn({ state }: SignInState): Promise<void> {
 /** Signs out here and on the server. */
 export async function signOut(): Promise<void> {
   await api.signOut();
+  forgetTexts();
   session.value = { kind: 'signed_out', hasEnded: false };
   otherTabs.postMessage('signed out');
+}
+
+function ownerOf({ user, account }: Me) {
+  return { userId: user.id, accountId: account.id };
 }
 
 /** Returns to the first sign-in step. */

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { FormName } from '#pages/shell/kept-texts';
 import { Page } from '#view/shell/router';
 
 /** Frame of the pages before sign-in. */
@@ -19,7 +20,7 @@ export function SignInFrame({
           Identity Engine
         </p>
         <Page title={title} lead={lead}>
-          {children}
+          <FormName.Provider value={title}>{children}</FormName.Provider>
         </Page>
       </div>
     </main>
