@@ -77,7 +77,9 @@ usage('is available for earlier months, newest first', async () => {
       ['2026-01', 30],
     ],
   );
-  assert.equal(months[1]?.['keys'], [{ id: ids[0], name: 'worker', cycles: 30 }]);
+  const [{ masked, ...key } = {}] = (months[1]?.['keys'] ?? []) as Shown[];
+  assert.equal(key, { id: ids[0], name: 'worker', cycles: 30 });
+  assert.match(String(masked), /^svc_sk_…\w{4}$/);
 });
 
 usage('is exported as CSV and JSON, in full or for a month, without formulas', async () => {

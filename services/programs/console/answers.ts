@@ -251,6 +251,8 @@ export type UsageMonth = {
   readonly keys: readonly {
     readonly id: string;
     readonly name?: string;
+    /** As in `KeyView`. */
+    readonly masked?: string;
     readonly cycles: number;
   }[];
   /** Cycles without a known key. */

@@ -67,6 +67,7 @@ keys('creates a key, shows it once, and then stores it nowhere', async (pages) =
   await dialog.getByRole('button', { name: 'Create' }).click();
   const shown = page.getByRole('dialog', { name: 'Store this key now' });
   assert.is(await shown.getByLabel('API key').inputValue(), secretOf(1));
+  await shown.getByText('The key worker is shown only now.').waitFor();
   await page.keyboard.press('Escape');
   assert.ok(await shown.isVisible(), 'Escape keeps the dialog open');
   await shown.getByRole('button', { name: 'I have stored it' }).click();
@@ -212,6 +213,14 @@ keys('shows who created a key, and that the creator has left', async (pages) => 
   assert.match(text, /by Grace/);
   assert.match(text, /Its creator left or has fewer rights/);
   assertQuiet(opened);
+});
+
+// A page named a key by its masked value, and other pages by its id.
+keys('shows masked value and id of each key', async (pages) => {
+  fillSample(pages.account);
+  await using opened = await openKeys(pages);
+  const text = await opened.page.getByRole('row', { name: /chat service/ }).innerText();
+  assert.match(text, /svc_sk_…p9Rt\s+key_p9Rt/);
 });
 
 keys('revokes only a key whose name was typed', async (pages) => {

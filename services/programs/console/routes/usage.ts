@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ApiKeyRecord } from '#accounts/account';
+import { maskedKey } from '#accounts/api-key';
 import { monthNameOf } from '#accounts/quota-windows';
 import type { ConsolePorts } from '#console/app/ports';
 import { type ConsoleRoute, callerRoute, checkedQuery } from '#console/app/route';
@@ -48,7 +49,15 @@ export function usageRoutes({ live, usage, accounts, clock }: UsageParts): Conso
     callerRoute(live, past, async ({ caller: { membership } }) => {
       const { accountId } = membership;
       const [months, keys] = [await usage.months(accountId), await keysOf(accountId)];
-      return shown(months.map((month) => viewOfMonth(month, keys)));
+      const masked = new Map(keys.map(({ id, hint }) => [id, hint && maskedKey(hint)]));
+      const named = ({ keys: used, ...month }: ReturnType<typeof viewOfMonth>) => ({
+        ...month,
+        keys: used.map((key) => {
+          const value = masked.get(key.id);
+          return { ...key, ...(value !== undefined && { masked: value }) };
+        }),
+      });
+      return shown(months.map((month) => named(viewOfMonth(month, keys))));
     }),
     callerRoute(live, file, async ({ caller: { membership }, query }) => {
       const data = checkedQuery(UsageExportQuery, query);

@@ -6,6 +6,7 @@ import { counted, monthText, numberText, percentText, shareText } from '#pages/p
 import { api, instanceUsageExport, usageExport } from '#pages/shell/api';
 import { type Loading, useLoaded } from '#pages/shell/loaded';
 import { may } from '#pages/shell/session';
+import { KeyIds } from '#view/keys/key-ids';
 import { DayChart } from '#view/parts/day-chart';
 import { Empty, WhenLoaded } from '#view/parts/notice';
 import { Ring } from '#view/parts/ring';
@@ -262,6 +263,8 @@ function Meter({ id, children }: { readonly id: string; readonly children: Compo
 type UsedRow = {
   readonly id: string;
   readonly name: ComponentChildren;
+  /** Masked value of a key. */
+  readonly masked?: string | undefined;
   readonly note?: string;
   readonly cycles: number;
 };
@@ -299,7 +302,7 @@ function UsageTable({
             <th scope="row">
               <span class="row-name">{row.name}</span>
               {row.note === undefined ? (
-                <code>{row.id}</code>
+                <KeyIds id={row.id} masked={row.masked} />
               ) : (
                 <span class="row-more">{row.note}</span>
               )}

@@ -5,6 +5,7 @@ import { api } from '#pages/shell/api';
 import { useLoaded } from '#pages/shell/loaded';
 import { may } from '#pages/shell/session';
 import { CreateKeyDialog, type KeyAction, KeyDialog, mayGive, scopeText } from '#view/keys/dialogs';
+import { KeyIds } from '#view/keys/key-ids';
 import { ShownOnce } from '#view/parts/dialog';
 import { Empty, WhenLoaded } from '#view/parts/notice';
 import { TimeText } from '#view/parts/text';
@@ -81,8 +82,8 @@ function Overlay({
           onClose={onClose}
         >
           <p>
-            This is the only time that <strong>{open.made.name ?? open.made.id}</strong> is shown.
-            Store the key in a secret store, not in code.
+            The key <strong>{open.made.name ?? open.made.id}</strong> is shown only now. Store the
+            key in a secret store, not in code.
           </p>
         </ShownOnce>
       );
@@ -153,7 +154,7 @@ function Row({
     <tr class={isOver ? 'is-over' : ''}>
       <th scope="row">
         <span class="row-name">{of.name ?? 'Unnamed key'}</span>
-        <code>{of.masked ?? of.id}</code>
+        <KeyIds id={of.id} masked={of.masked} />
         {of.created_by === undefined ? null : (
           <span class="row-more">by {of.created_by.name ?? of.created_by.id}</span>
         )}

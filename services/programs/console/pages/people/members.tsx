@@ -10,6 +10,7 @@ import {
 import { api } from '#pages/shell/api';
 import { useAction, useLoaded } from '#pages/shell/loaded';
 import { refreshMe, session } from '#pages/shell/session';
+import { KeyIds } from '#view/keys/key-ids';
 import { FormDialog, ShownOnce } from '#view/parts/dialog';
 import { SelectField, TextField, type Values } from '#view/parts/field';
 import { Empty, WhenLoaded } from '#view/parts/notice';
@@ -87,9 +88,34 @@ type ListsProps = {
   readonly onAction: (action: MemberAction) => void;
 };
 
+/** Number of members from which a search field is useful. */
+const SEARCHED_MIN = 10;
+
+/** Whether a search text occurs in the name, email, role or id of a member. */
+function isFound(search: string, { name, email, role, id }: Member): boolean {
+  const text = search.trim().toLowerCase();
+  return [name, email, role, id].some((each) => each.toLowerCase().includes(text));
+}
+
 function Lists({ people: { members, invitations }, onAction }: ListsProps) {
+  const [search, setSearch] = useState('');
+  const found = members.filter((member) => isFound(search, member));
   return (
     <>
+      {members.length < SEARCHED_MIN ? null : (
+        <search
+          class="member-search"
+          onInput={(event) => setSearch((event.target as HTMLInputElement).value)}
+        >
+          <TextField
+            {...{ name: 'search', label: 'Find a member', placeholder: 'Name, email, role or id' }}
+            isFilter
+          />
+          <p class="quiet" role="status">
+            {found.length} of {members.length} members
+          </p>
+        </search>
+      )}
       <table class="rows">
         <caption class="unseen">Members</caption>
         <thead>
@@ -103,17 +129,21 @@ function Lists({ people: { members, invitations }, onAction }: ListsProps) {
           </tr>
         </thead>
         <tbody>
-          {members.map((member) => (
+          {found.map((member) => (
             <MemberRow key={member.id} {...{ member, onAction }} />
           ))}
         </tbody>
       </table>
-      <h2 class="part-title">Open invitations</h2>
-      {invitations.length === 0 ? (
-        <Empty title="No invitation is open" />
-      ) : (
-        <InvitationTable invitations={invitations} onAction={onAction} />
-      )}
+      <section class="member-part" aria-labelledby="invitations">
+        <h2 class="part-title" id="invitations">
+          Open invitations
+        </h2>
+        {invitations.length === 0 ? (
+          <Empty title="No invitation is open" />
+        ) : (
+          <InvitationTable invitations={invitations} onAction={onAction} />
+        )}
+      </section>
     </>
   );
 }
@@ -330,10 +360,11 @@ function LeftDialog({
             the keys on the API keys page.
           </p>
           <ul>
-            {keys.map(({ id, name, created_by: maker }) => (
+            {keys.map(({ id, name = 'Unnamed key', masked, created_by: maker }) => (
               <li key={id}>
-                {name ?? id}
+                {name}
                 {maker === undefined ? ' (its creator is not recorded)' : ''}
+                <KeyIds id={id} masked={masked} />
               </li>
             ))}
           </ul>

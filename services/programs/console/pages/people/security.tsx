@@ -46,7 +46,7 @@ function PasswordPart() {
         />
         <RefusalNotice refusal={refusal} fields={FIELDS} />
         <div class="button-row">
-          <button type="submit" disabled={isBusy}>
+          <button type="submit" aria-disabled={isBusy}>
             {isBusy ? 'One moment …' : 'Change the password'}
           </button>
           <p role="status" class="good-text">
@@ -76,7 +76,7 @@ function SessionList() {
         <button
           type="button"
           class="is-small"
-          disabled={others.isBusy}
+          aria-disabled={others.isBusy}
           onClick={() => others.run()}
         >
           End all others
@@ -145,7 +145,7 @@ function Row({
             type="button"
             class="is-small is-danger-quiet"
             aria-label={`End the session of ${name}, ${address}`}
-            disabled={isBusy}
+            aria-disabled={isBusy}
             onClick={() => onEnd(id)}
           >
             End

@@ -49,7 +49,12 @@ export function Layout({
           </p>
           <div class="own-actions">
             <ThemeChoice />
-            <button type="button" class="is-small" onClick={() => out.run()} disabled={out.isBusy}>
+            <button
+              type="button"
+              class="is-small"
+              onClick={() => out.run()}
+              aria-disabled={out.isBusy}
+            >
               Sign out
             </button>
           </div>

@@ -39,7 +39,7 @@ export function SignInPage({ hasEnded }: { readonly hasEnded: boolean }) {
           isOptional
         />
         <RefusalNotice refusal={refusal} />
-        <button type="submit" class="is-main is-wide" disabled={isBusy}>
+        <button type="submit" class="is-main is-wide" aria-disabled={isBusy}>
           {isBusy ? 'Signing in …' : 'Sign in'}
         </button>
       </form>
@@ -76,7 +76,7 @@ export function SecondFactorPage() {
           hasFocus
         />
         <RefusalNotice refusal={refusal} />
-        <button type="submit" class="is-main is-wide" disabled={isBusy}>
+        <button type="submit" class="is-main is-wide" aria-disabled={isBusy}>
           {isBusy ? 'One moment …' : 'Continue'}
         </button>
       </form>
