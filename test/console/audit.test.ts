@@ -9,7 +9,7 @@ async function rowsOf(owner: Browser, query = ''): Promise<AuditRow[]> {
   return (await owner.expect(200, 'GET', `/audit?limit=100${query}`)).body.data;
 }
 
-const told = ({ actor, action, target, result }: AuditRow) => [
+const summaryOf = ({ actor, action, target, result }: AuditRow) => [
   ...[actor.name, action, target?.name, result],
 ];
 
@@ -31,7 +31,7 @@ actions('is one row with names, outcome and duration', async () => {
   await owner.expect(200, 'DELETE', path);
   assert.is((await owner.send('DELETE', '/keys/key_0000000000000000')).status, 404);
   const rows = await rowsOf(owner, '&action=key');
-  assert.equal(rows.map(told), [
+  assert.equal(rows.map(summaryOf), [
     ['Ada', 'key.revoke', undefined, 'refused'],
     ['Ada', 'key.revoke', 'ci-2', 'done'],
     ['Ada', 'key.rename', 'ci', 'done'],
@@ -54,13 +54,13 @@ actions('on an instance is done when no refusal can follow', async () => {
   settle(desk);
   const stale = { 'if-match': '"0.0"' };
   assert.is((await owner.send('DELETE', `/instances/${id}`, undefined, stale)).status, 409);
-  const results = async () => (await rowsOf(owner, '&action=instance')).map(told);
+  const results = async () => (await rowsOf(owner, '&action=instance')).map(summaryOf);
   assert.equal(await results(), [
     ['Ada', 'instance.delete', 'Atlas', 'refused'],
     ['Ada', 'instance.create', 'Atlas', 'done'],
   ]);
   const done = await rowsOf(owner, '&result=done&action=instance');
-  assert.equal(done.map(told), [['Ada', 'instance.create', 'Atlas', 'done']]);
+  assert.equal(done.map(summaryOf), [['Ada', 'instance.create', 'Atlas', 'done']]);
 });
 
 actions('of the console without a second line has an unknown outcome in the end', async () => {
@@ -68,7 +68,7 @@ actions('of the console without a second line has an unknown outcome in the end'
   const owner = await desk.owner();
   const entry = { actor: { kind: 'operator', name: 'root' }, action: 'account.plan' } as const;
   await desk.ports.trail.append(ACCOUNT_ID, { ...entry, outcome: 'begun' });
-  const plan = async () => (await rowsOf(owner, '&action=account.plan')).map(told);
+  const plan = async () => (await rowsOf(owner, '&action=account.plan')).map(summaryOf);
   assert.equal(await plan(), [['root', 'account.plan', undefined, 'running']]);
   desk.clock.advance(10 * 60_000);
   assert.equal(await plan(), [['root', 'account.plan', undefined, 'unknown']]);
@@ -84,7 +84,7 @@ actions('of a former member keeps the name of the member', async () => {
   const [created] = await rowsOf(owner, '&action=instance');
   assert.equal([created?.actor.name, created?.actor.more], ['A Member', 'grace@example.com']);
   const [removed] = await rowsOf(owner, '&action=member.remove');
-  assert.equal(removed && told(removed), ['Ada', 'member.remove', 'A Member', 'done']);
+  assert.equal(removed && summaryOf(removed), ['Ada', 'member.remove', 'A Member', 'done']);
 });
 
 const search = suite('a search in the audit trail');
@@ -98,7 +98,7 @@ search('finds who deleted an instance, by the name that it had', async () => {
   await owner.expect(200, 'PATCH', `/instances/${id}`, { name: 'Atlas' });
   await grace.expect(200, 'DELETE', `/instances/${id}`);
   settle(desk);
-  assert.equal((await rowsOf(owner, '&search=%20aTLAS')).map(told), [
+  assert.equal((await rowsOf(owner, '&search=%20aTLAS')).map(summaryOf), [
     ['A Member', 'instance.delete', 'Atlas', 'done'],
     ['Ada', 'instance.update', 'Draft', 'done'],
   ]);

@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { ACTION_CURSOR, type AuditedAction, actionPage, placeOf } from '#audit/actions';
 import { exportedText } from '#audit/entry';
 import type { AuditTrail } from '#audit/trail';
-import { APPEND_MS_MAX } from '#audit/trail-bounds';
 import { AUDIT_RESULTS, type AuditResult, type AuditRow } from '#console/answers';
 import type { ConsolePorts } from '#console/app/ports';
 import { type ConsoleRoute, callerRoute, checkedQuery, lineOf } from '#console/app/route';
@@ -13,8 +12,8 @@ import { AuditNames } from '#console/people/audit-names';
 import type { LiveSessions } from '#console/people/live-sessions';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import { AuditQuery } from '#edge/schemas/account';
+import { AUDITED_MS_MAX } from '#edge/serve/account';
 import { FAULTS, type FaultCode } from '#errors/error-codes';
-import { CALL_TIMEOUT_MS_MAX } from '#grpc/call-bounds';
 import { defined } from '#stdlib/defined';
 import { AUDIT_LINES_MAX } from '#storage/ports/audit';
 
@@ -108,12 +107,6 @@ function linesIn({ begun, ended }: AuditedAction) {
   return ended === undefined ? [begun] : [begun, ended];
 }
 
-/**
- * Time after which a write to an instance without a second line is done, in milliseconds: the
- * deadline of the call, and the time to append both lines.
- */
-const WRITE_MS_MAX = CALL_TIMEOUT_MS_MAX + 2 * APPEND_MS_MAX;
-
 /** Time after which the outcome of another action without a second line is unknown. */
 const ACTION_MS_MAX = 10 * 60_000;
 
@@ -127,7 +120,7 @@ const API_ACTORS: ReadonlySet<string> = new Set(['key', 'user']);
 
 /**
  * Result of an action. A write to an instance or webhook without a second line counts as done after
- * 20 s. If the edge crashed between line and write, or could not write the second line, this result
+ * `AUDITED_MS_MAX`. If the edge crashed between line and write, or could not write the second line, this result
  * is wrong.
  */
 function resultOf({ begun, ended }: AuditedAction, nowMs: number): AuditResult {
@@ -138,7 +131,7 @@ function resultOf({ begun, ended }: AuditedAction, nowMs: number): AuditResult {
   }
   const ageMs = nowMs - Date.parse(begun.at);
   const isWrite = WRITES.has(begun.action) && API_ACTORS.has(begun.actor.kind);
-  if (isWrite) return ageMs < WRITE_MS_MAX ? 'running' : 'done';
+  if (isWrite) return ageMs < AUDITED_MS_MAX ? 'running' : 'done';
   return ageMs < ACTION_MS_MAX ? 'running' : 'unknown';
 }
 

@@ -36,8 +36,9 @@ const TAGS: ReadonlySet<Endpoint['tag']> = new Set([
 ]);
 
 /**
- * Maximum duration of an event stream, in milliseconds. A stream outlives its session or permission
- * by at most a minute. Source: decision 253.
+ * Maximum duration of an event stream, in milliseconds. The end of a session or permission closes
+ * the stream at once (`LiveSessions`). If the announcement is lost, the stream lasts at most a
+ * minute. Source: decision 253.
  */
 const STREAM_MS_MAX = 50_000;
 /** Delay before a page reconnects to an ended stream, in milliseconds. */

@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { AuditEntry } from '#audit/entry';
 import { AppendAnswer, type AuditPage, PageAnswer, type PageQuestion } from '#audit/page';
 import { auditUnavailable } from '#audit/trail';
+import { APPEND_MS_MAX } from '#audit/trail-bounds';
 import {
   LinkAnswer,
   NOTIFICATIONS_ID,
@@ -10,11 +11,17 @@ import {
   StandingAnswer,
 } from '#billing/billing-questions';
 import { Fault } from '#errors/fault';
-import { ADDRESS_LENGTH_MAX } from '#grpc/call-bounds';
+import { ADDRESS_LENGTH_MAX, CALL_TIMEOUT_MS_MAX } from '#grpc/call-bounds';
 import type { LimiterClient } from '#grpc/limiter-messages';
 
 /** Limiter refusals that callers get unchanged. */
 const OWN: ReadonlySet<string | undefined> = new Set(['audit_unavailable', 'audit_full']);
+
+/**
+ * Maximum time between the two lines of a write, in milliseconds: the deadline of the call, and the
+ * time to append both lines.
+ */
+export const AUDITED_MS_MAX = CALL_TIMEOUT_MS_MAX + 2 * APPEND_MS_MAX;
 
 /** A caller's audit trail. The limiter stores the trail. Source: decision 249. */
 export class AccountAudit {
