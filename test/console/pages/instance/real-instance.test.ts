@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { PASSWORD } from '#test/console/console-fixture';
 import { assertQuiet } from '#test/console/pages/fakes/browser-suite';
 import { openPage } from '#test/console/pages/fakes/pages-fixture';
-import { figure, untilCycle } from '#test/console/pages/instance/live-page';
+import { figure, openTab, untilCycle } from '#test/console/pages/instance/live-page';
 import { runMain } from '#test/support/process-run';
 import { chromiumSuite, launchChromium } from '#test/support/servers/chromium';
 
@@ -47,12 +47,39 @@ async function observe(page: Page, post: (body: object) => Promise<unknown>): Pr
   assert.ok(shownMs < SHOWN_MS_MAX, `${shownMs} ms`);
   assert.is(await figure(page, 'Model'), '1.1');
   await page.getByText('Model 1.1 changes a list after three consecutive observations').waitFor();
+  await openTab(page, 'History');
   await page.getByRole('row', { name: /^1 .* Context of cycle 1: / }).waitFor();
+  await openTab(page, 'Try');
   await page.getByRole('textbox', { name: 'Context' }).fill('{"turn": 2}');
   await page.getByRole('button', { name: 'Send, for 1 cycle' }).click();
   await page.getByText(/^(Cycle 2:|Throttled)/).waitFor();
   await page.getByRole('button', { name: 'Try it on a copy' }).click();
   await page.getByText('The instance did not change.').waitFor();
+}
+
+/** Reads the course, an exact past state of a replay, and forks from this state. */
+async function readCourse(page: Page, cycles: number): Promise<void> {
+  await openTab(page, 'Course');
+  const chart = page.getByRole('slider', { name: 'Modes, energy and stability by cycle' });
+  await page.getByText(new RegExp(`, ${cycles} observations, `)).waitFor();
+  await page.getByText('Loading …', { exact: true }).waitFor({ state: 'detached' });
+  await page.getByLabel('Cycle', { exact: true }).fill('37');
+  await page.getByRole('button', { name: 'Go to cycle' }).click();
+  await page.getByRole('region', { name: 'Drift at cycle 37' }).waitFor();
+  await page.getByText('How you work just now').first().waitFor();
+  await chart.focus();
+  await page.keyboard.press('Home');
+  await page.getByRole('region', { name: 'Drift at cycle 0' }).waitFor();
+  await page.getByRole('button', { name: 'Compare with now' }).click();
+  await page.getByRole('region', { name: 'Comparison of cycle 0 and now' }).waitFor();
+  await page.getByRole('button', { name: 'Fork from here …' }).click();
+  await page.getByLabel('Name of the new instance').fill('Grace again');
+  await page.getByRole('button', { name: 'Fork', exact: true }).click();
+  await page.getByRole('link', { name: 'Open Grace again' }).click();
+  await page.getByRole('heading', { name: 'Grace again', exact: true }).waitFor();
+  await untilCycle(page, 0);
+  await page.goBack();
+  await page.getByRole('heading', { name: 'Grace', exact: true }).waitFor();
 }
 
 async function confirm(page: Page, open: string, action: string): Promise<void> {
@@ -83,15 +110,21 @@ real('is followed, observed, simulated, reset and deleted on its page', async ()
   await untilCycle(page, 0);
   await observe(page, (body) => post(`/${id}/process`, body));
 
+  await openTab(page, 'Settings');
   await confirm(page, 'Reset …', 'Reset');
   await untilCycle(page, 0);
+  assert.is(await figure(page, 'Generation'), '2');
+  await openTab(page, 'History');
   await page.getByText('No observation in this generation yet').waitFor();
   const observation = { mode_target: 'ORDER', signal_strength: 0.5 };
   await post(`/${id}/process/batch`, { observations: new Array(100).fill(observation) });
   await untilCycle(page, 100);
   await page.getByText('100 observations of this generation').waitFor();
+  await readCourse(page, 100);
+  await openTab(page, 'Settings');
   await confirm(page, 'Delete …', 'Delete permanently');
-  await page.getByRole('heading', { name: 'Instances' }).waitFor();
+  await page.getByText('Grace was deleted.').waitFor();
+  await page.getByRole('heading', { name: 'Fleet' }).waitFor();
   assertQuiet(opened, opened.refused.length === 0 ? [] : ['401 /api/me']);
 });
 

@@ -67,6 +67,7 @@ export function CourseTab({ instance, model, shown }: CourseTabProps) {
 
 function Summary({ shown: { course, present } }: { readonly shown: Shown }) {
   const { generation, points, observations, drifts, first } = course;
+  const begin = Math.max(first, course.extent[0]);
   const rollbacks = drifts.filter(({ rolled_back }) => rolled_back).length;
   const parts = [
     `${counted(points.length, 'state')}, ${counted(observations.length, 'observation')}`,
@@ -76,8 +77,8 @@ function Summary({ shown: { course, present } }: { readonly shown: Shown }) {
     <>
       {parts.join(', ')}.{generation > 1 ? ' The generation began with a reset.' : ''}
       {present !== undefined && generation < present ? ' It ended with a reset.' : ''}
-      {first > 0 && Number.isFinite(first)
-        ? ` States before cycle ${numberText(first)} are not stored.`
+      {begin > 0 && Number.isFinite(begin)
+        ? ` The stored states begin at cycle ${numberText(begin)}.`
         : ''}
       {first === Number.POSITIVE_INFINITY
         ? ' The exact states of this generation are not stored.'

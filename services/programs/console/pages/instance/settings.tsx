@@ -91,7 +91,7 @@ export function tagsOf(text: string): Tags {
 
 function changeOf(instance: Instance, values: Values): RenameInstance {
   const { name = '', description = '', tags = '' } = values;
-  const isTagged = tags.replaceAll('\r', '') !== tagsText(instance.tags ?? {});
+  const isTagged = tagsText(tagsOf(tags)) !== tagsText(instance.tags ?? {});
   return {
     ...(name === instance.name ? {} : { name }),
     ...(description === instance.description ? {} : { description }),
