@@ -5,7 +5,6 @@ import { faultsOf } from '#test/console/pages/fakes/axe';
 import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-suite';
 import type { TestPages } from '#test/console/pages/fakes/pages-fixture';
 import { fillSample } from '#test/console/pages/fakes/sample-account';
-import { observeExtremes, supportDesk } from '#test/console/pages/fakes/support-desk';
 
 /** Windows: a laptop in both colour schemes, and the narrowest supported width. */
 const WINDOWS = [
@@ -79,26 +78,6 @@ accessible('pages with much data', async (pages) => {
       .getByRole('button', { name: /^Details/ })
       .first()
       .click();
-  });
-});
-
-accessible('the live page of one instance, with all its dialogs', async (pages) => {
-  const backend = supportDesk(pages.account);
-  const path = `/instances/${backend.instance.id}`;
-  const owner = await pages.desk.owner();
-  await look(pages, path, owner, async (page) => {
-    await page.getByText('live', { exact: true }).waitFor();
-    // The drawing changes while the page is checked.
-    for (let count = 0; count < 40; count += 1) observeExtremes(backend, count);
-    await page.getByRole('toolbar', { name: 'Drift marks' }).waitFor();
-    await page.getByRole('button', { name: 'Try it on a copy' }).click();
-    await page.getByText('The instance did not change.').waitFor();
-    for (const summary of await page.locator('summary').all()) await summary.click();
-    await page.getByRole('row', { name: /^40 / }).first().waitFor();
-  });
-  await look(pages, path, owner, async (page) => {
-    await page.getByRole('button', { name: 'Delete …' }).click();
-    await page.getByRole('dialog').waitFor();
   });
 });
 

@@ -87,6 +87,14 @@ course('ends at its last observation, because its last state may not be stored',
   assert.ok(one.missing(one.extent).includes(40));
 });
 
+course('begins before its first observation, if its first state is not known', () => {
+  const one = new Course(2);
+  one.addStates([stateAt(100)]);
+  one.addObservations([rowOf(1, 2), rowOf(2, 2)]);
+  assert.equal(one.extent, [0, 100]);
+  assert.ok(one.missing(one.extent).includes(0));
+});
+
 course('wants no cycle that is not stored any more', () => {
   const one = new Course(1);
   one.addStates([stateAt(0), stateAt(100)]);

@@ -23,6 +23,7 @@ export class Course {
   #rows: readonly HistoryRow[] | undefined;
   #events: readonly DriftEvent[] | undefined;
   #first = 0;
+  #firstObserved = Number.POSITIVE_INFINITY;
   #lastObserved = 0;
 
   constructor(generation: number) {
@@ -52,10 +53,14 @@ export class Course {
     return this.#events;
   }
 
-  /** First and last known cycle. The states of an earlier generation can end before its end. */
+  /**
+   * First and last known cycle. The observations count too: the states of an earlier generation can
+   * end before its end, and a reconnect can miss the first state of a new generation.
+   */
   get extent(): Range {
     const [first, last] = [this.points[0]?.x, this.points.at(-1)?.x];
-    return [first ?? 0, Math.max(last ?? 0, this.#lastObserved)];
+    const from = Math.min(first ?? Number.POSITIVE_INFINITY, this.#firstObserved - 1);
+    return [Number.isFinite(from) ? from : 0, Math.max(last ?? 0, this.#lastObserved)];
   }
 
   pointAt(cycle: number): ChartPoint | undefined {
@@ -87,6 +92,7 @@ export class Course {
     this.#rows = undefined;
     for (const row of rows) {
       this.#observations.set(row.cycle, row);
+      this.#firstObserved = Math.min(this.#firstObserved, row.cycle);
       this.#lastObserved = Math.max(this.#lastObserved, row.cycle);
     }
     // Drops the oldest cycles in batches.
