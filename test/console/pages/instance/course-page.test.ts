@@ -267,7 +267,7 @@ moment('is forked once, also after a lost answer, and leads to the new instance'
   pages.account.sent.splice(0);
   await fork.click();
   await page.getByRole('link', { name: 'Open Ada again' }).waitFor();
-  assert.is(await page.evaluate('document.activeElement.textContent'), 'Open Ada again');
+  await page.locator('a:focus', { hasText: 'Open Ada again' }).waitFor();
   const sent = pages.account.sent.find(({ route }) => route.endsWith('/fork'));
   assert.equal(sent?.body, { name: 'Ada again', cycle: 0, generation: 1 });
   assert.match(sent?.idempotencyKey ?? '', /^[0-9a-f]{32}$/);

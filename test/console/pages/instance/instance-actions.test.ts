@@ -4,14 +4,7 @@ import { levelText } from '#pages/parts/format';
 import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-suite';
 import { FakeBackend } from '#test/console/pages/fakes/fake-backend';
 import type { TestPages } from '#test/console/pages/fakes/pages-fixture';
-import {
-  ANALYST,
-  CALM,
-  focusedTag,
-  openLive,
-  untilCycle,
-  WILD,
-} from '#test/console/pages/instance/live-page';
+import { ANALYST, CALM, openLive, untilCycle, WILD } from '#test/console/pages/instance/live-page';
 
 const bodiesOf = (pages: TestPages, route: string) =>
   pages.account.sent.filter((each) => each.route === route).map(({ body }) => body);
@@ -273,7 +266,7 @@ ending('requires that the name is typed first', async (pages) => {
   await untilCycle(page, 0);
   assert.equal(bodiesOf(pages, 'POST /api/instances/:id/reset'), [{ mode: 'initial' }]);
   await page.getByText('Ada was reset.').waitFor();
-  assert.is(await focusedTag(page), 'BUTTON', 'the focus returns to the button');
+  await page.locator('button:focus', { hasText: 'Reset …' }).waitFor();
   await page.getByRole('button', { name: 'Delete …' }).click();
   const remove = page.getByRole('button', { name: 'Delete permanently' });
   assert.ok(await remove.isDisabled());
@@ -282,7 +275,7 @@ ending('requires that the name is typed first', async (pages) => {
   await page.getByText('Ada was deleted.').waitFor();
   await page.getByRole('heading', { name: 'Fleet' }).waitFor();
   assert.is(new URL(page.url()).pathname, '/fleet');
-  assert.is(await focusedTag(page), 'H1');
+  await page.locator('h1:focus').waitFor();
   assert.is(pages.account.backends.size, 0);
   assertQuiet(opened);
 });
