@@ -78,7 +78,9 @@ async function takePicture(
 ): Promise<void> {
   const backend = /^instance(-lines)?$/.test(name) ? supportDesk(pages.account) : undefined;
   const path =
-    backend === undefined ? (PATHS[name] ?? `/${name}`) : `/instances/${backend.instance.id}`;
+    backend === undefined
+      ? (PATHS[name] ?? `/${name}`)
+      : `/instances/${backend.instance.id}${name === 'instance-lines' ? '?tab=course' : ''}`;
   const options = { viewport: { width, height: 800 }, colorScheme: scheme } as const;
   await using opened = await pages.open(path, name === 'sign-in' ? undefined : owner, options);
   const { page } = opened;
@@ -94,8 +96,10 @@ async function takePicture(
   if (backend !== undefined) {
     await page.getByText('live', { exact: true }).waitFor();
     for (let count = 0; count < 60; count += 1) observeExtremes(backend, count);
-    await page.getByRole('toolbar', { name: 'Drift marks' }).waitFor();
-    if (name === 'instance-lines') await page.evaluate(show('lines'));
+    if (name === 'instance-lines') {
+      await page.getByRole('toolbar', { name: 'Drift marks' }).waitFor();
+      await page.evaluate(show('course'));
+    }
   }
   await keep(opened, `${name}-${width}-${scheme}`);
 }

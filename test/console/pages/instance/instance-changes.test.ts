@@ -52,7 +52,10 @@ live('announces changes of stress and drift, at most once a second', async (page
     const region = [...document.querySelectorAll('main > .unseen[role=status]')].at(-1);
     new MutationObserver(() => announced.push([performance.now(), region.innerText]))
       .observe(region, { childList: true, characterData: true, subtree: true });`);
-  for (let count = 0; count < 27; count += 1) observeExtremes(backend, count);
+  for (let count = 0; count < 27; count += 1) {
+    observeExtremes(backend, count);
+    await untilCycle(page, count + 1);
+  }
   const { stress_state: stress } = backend.report.snapshot;
   assert.not.equal(stress, 'LOW');
   const announced = async () => (await page.evaluate('announced')) as [number, string][];
