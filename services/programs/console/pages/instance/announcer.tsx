@@ -9,7 +9,7 @@ const PAUSE_MS = 1_000;
 type Levels = { readonly stress: string; readonly drift: string };
 
 /** Text about the changes between two states. Empty without a change. */
-export function changesText(before: Levels, now: Levels): string {
+function changesText(before: Levels, now: Levels): string {
   return [
     ...(before.stress === now.stress ? [] : [`Stress is now ${now.stress}.`]),
     ...(before.drift === now.drift ? [] : [`Drift is now ${now.drift}.`]),

@@ -14,7 +14,7 @@ export const PLOT_RIGHT_PX = 14;
 const HEIGHT_PX = 280;
 
 /** Observation on the x axis: a line at the bottom, in the color of its mode. */
-export type ObservationMark = {
+type ObservationMark = {
   readonly x: number;
   /** Class of the mode. */
   readonly style: string;

@@ -72,14 +72,14 @@ function TextsPart({ instance, onSaved }: SettingsProps) {
 type Tags = Readonly<Record<string, string>>;
 
 /** Formats tags as lines: `key: value`, or `key` for an empty value. */
-export function tagsText(tags: Tags): string {
+function tagsText(tags: Tags): string {
   return Object.entries(tags)
     .map(([key, value]) => (value === '' ? key : `${key}: ${value}`))
     .join('\n');
 }
 
 /** Parses lines of tags. The key ends at the first colon. Empty lines are ignored. */
-export function tagsOf(text: string): Tags {
+function tagsOf(text: string): Tags {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   return Object.fromEntries(
     lines.map((line) => {
