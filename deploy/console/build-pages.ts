@@ -13,19 +13,24 @@ const BROWSERS = ['chrome123', 'firefox120', 'safari17.5'];
 type Bundle = {
   readonly script: string;
   readonly style: string;
+  /** Script that runs before the first paint. */
+  readonly early?: string;
   readonly title: string;
   /** Folder of the document and its `assets`, in the output and in addresses. */
   readonly folder: string;
 };
 
 const BUNDLES: readonly Bundle[] = [
-  { script: 'main.tsx', style: 'style.css', title: 'Identity Engine', folder: '' },
+  {
+    ...{ script: 'main.tsx', style: 'style.css', early: 'theme-early.ts' },
+    ...{ title: 'Identity Engine', folder: '' },
+  },
   { script: 'cluster-main.tsx', style: 'cluster.css', title: 'Cluster', folder: 'cluster' },
 ];
 
 /**
  * Builds the console's pages into `folder`, and the cluster page into its sub-folder `cluster`.
- * Each page has a document and a folder `assets` with script, style and picture, whose names
+ * Each page has a document and a folder `assets` with scripts, style and picture, whose names
  * contain content hashes. Replaces the whole output folder. Source: decisions 251 and 261.
  */
 export async function buildPages(folder: string): Promise<void> {
@@ -46,16 +51,27 @@ export async function buildPages(folder: string): Promise<void> {
   }
 }
 
-/** Builds script, style and picture. Returns their names by file extension. */
-async function assetsIn(
-  folder: string,
-  { script, style }: Bundle,
-): Promise<ReadonlyMap<string, string>> {
+/** Names of a page's assets. */
+type Assets = {
+  /** Script that applies the theme, before the style. Undefined for a page without themes. */
+  readonly early: string | undefined;
+  readonly script: string;
+  /** Scripts that `script` needs at once. Further scripts are loaded when they are needed. */
+  readonly shared: readonly string[];
+  readonly style: string;
+  readonly icon: string;
+};
+
+/** Builds scripts, style and picture. Returns their names. */
+async function assetsIn(folder: string, { script, style, early }: Bundle): Promise<Assets> {
+  const entries = [script, style, 'icon.svg', ...(early === undefined ? [] : [early])];
   const { metafile } = await build({
-    entryPoints: [script, style, 'icon.svg'].map((name) => join(SOURCES, name)),
+    entryPoints: entries.map((name) => join(SOURCES, name)),
     outdir: folder,
     entryNames: '[name]-[hash]',
+    chunkNames: '[name]-[hash]',
     bundle: true,
+    splitting: true,
     minify: true,
     format: 'esm',
     target: BROWSERS,
@@ -68,19 +84,38 @@ async function assetsIn(
     metafile: true,
     logLevel: 'warning',
   });
-  const names = Object.keys(metafile.outputs).map((path) => basename(path));
-  return new Map(names.map((name) => [name.replace(/^.*\./, ''), name]));
+  const outputs = Object.entries(metafile.outputs);
+  const pathFrom = (entry: string) =>
+    outputs.find(([, { entryPoint }]) => entryPoint === join(SOURCES, entry))?.[0];
+  const pathOf = (path: string | undefined) => {
+    if (path === undefined) throw new Error(`esbuild wrote too few files from ${script}`);
+    return basename(path);
+  };
+  const main = pathFrom(script);
+  const needed = metafile.outputs[main ?? '']?.imports ?? [];
+  return {
+    early: early === undefined ? undefined : pathOf(pathFrom(early)),
+    script: pathOf(main),
+    shared: needed
+      .filter(({ kind }) => kind === 'import-statement')
+      .map(({ path }) => basename(path)),
+    style: pathOf(pathFrom(style)),
+    icon: pathOf(outputs.find(([path]) => path.endsWith('.svg'))?.[0]),
+  };
 }
 
 function documentOf(
-  assets: ReadonlyMap<string, string>,
+  { early, script, shared, style, icon }: Assets,
   { title, folder }: Pick<Bundle, 'title' | 'folder'>,
 ): string {
-  const address = (end: string) => {
-    const name = assets.get(end);
-    if (name === undefined) throw new Error(`esbuild wrote no .${end} file`);
-    return `${folder === '' ? '' : `/${folder}`}/assets/${name}`;
-  };
+  const address = (name: string) => `${folder === '' ? '' : `/${folder}`}/assets/${name}`;
+  const lines = [
+    `<link rel="icon" type="image/svg+xml" href="${address(icon)}">`,
+    ...(early === undefined ? [] : [`<script src="${address(early)}"></script>`]),
+    `<link rel="stylesheet" href="${address(style)}">`,
+    ...shared.map((name) => `<link rel="modulepreload" href="${address(name)}">`),
+    `<script type="module" src="${address(script)}"></script>`,
+  ];
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -88,9 +123,7 @@ function documentOf(
   <meta name="viewport" content="width=device-width, initial-scale=1">
   <meta name="robots" content="noindex">
   <title>${title}</title>
-  <link rel="icon" type="image/svg+xml" href="${address('svg')}">
-  <link rel="stylesheet" href="${address('css')}">
-  <script type="module" src="${address('js')}"></script>
+  ${lines.join('\n  ')}
 </head>
 <body>
   <div id="root"></div>

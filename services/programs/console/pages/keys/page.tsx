@@ -4,6 +4,7 @@ import { browserName, inWords } from '#pages/parts/format';
 import { api } from '#pages/shell/api';
 import { useLoaded } from '#pages/shell/loaded';
 import { may } from '#pages/shell/session';
+import { useWanted } from '#pages/shell/wanted';
 import { CreateKeyDialog, type KeyAction, KeyDialog, mayGive, scopeText } from '#view/keys/dialogs';
 import { KeyIds } from '#view/keys/key-ids';
 import { ShownOnce } from '#view/parts/dialog';
@@ -22,6 +23,7 @@ export function KeysPage() {
   const keys = useLoaded(api.keys);
   const [open, setOpen] = useState<Open | undefined>();
   const close = () => setOpen(undefined);
+  useWanted('create-key', () => setOpen({ kind: 'create' }));
   const create = may('keys.write') ? (
     <button type="button" class="is-main" onClick={() => setOpen({ kind: 'create' })}>
       Create a key

@@ -10,6 +10,7 @@ import {
 import { api } from '#pages/shell/api';
 import { useAction, useLoaded } from '#pages/shell/loaded';
 import { refreshMe, session } from '#pages/shell/session';
+import { useWanted } from '#pages/shell/wanted';
 import { KeyIds } from '#view/keys/key-ids';
 import { FormDialog, ShownOnce } from '#view/parts/dialog';
 import { SelectField, TextField, type Values } from '#view/parts/field';
@@ -24,6 +25,7 @@ export function MembersPage() {
   const people = useLoaded(api.people);
   const [open, setOpen] = useState<Open | undefined>();
   const close = () => setOpen(undefined);
+  useWanted('invite-member', () => setOpen({ kind: 'invite' }));
   return (
     <Page
       title="Members"

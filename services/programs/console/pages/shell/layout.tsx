@@ -7,6 +7,7 @@ import { may, refreshMe, signOut } from '#pages/shell/session';
 import { THEMES, theme, themeNamed } from '#pages/shell/theme';
 import { submitted, type Values } from '#view/parts/field';
 import { RefusalNotice } from '#view/parts/notice';
+import { Keyboard, PaletteButton } from '#view/shell/keyboard';
 import { here, Link, navigate } from '#view/shell/router';
 import { Toasts } from '#view/shell/toasts';
 import { BrandSign } from '#view/sign-in/frame';
@@ -31,6 +32,7 @@ export function Layout({
           Identity Engine
         </p>
         <AccountSwitch me={me} />
+        <PaletteButton />
         <nav aria-label="Pages">
           <ul>
             {entries().map(([path, text]) => (
@@ -64,6 +66,7 @@ export function Layout({
         <RefusalNotice refusal={out.refusal} />
         {children}
       </main>
+      <Keyboard me={me} pages={entries()} />
       <Toasts />
     </div>
   );
