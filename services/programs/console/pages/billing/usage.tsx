@@ -45,10 +45,15 @@ export function UsagePage() {
           </>
         )}
       </WhenLoaded>
-      <WhenLoaded loading={months} what="months">
-        {(value) => <Months months={value} />}
-      </WhenLoaded>
-      <InstanceUsagePart loading={instances} />
+      {/* Each part appears after the part above, so that no part moves. */}
+      {usage.loaded.kind === 'loading' ? null : (
+        <WhenLoaded loading={months} what="months">
+          {(value) => <Months months={value} />}
+        </WhenLoaded>
+      )}
+      {usage.loaded.kind === 'loading' || months.loaded.kind === 'loading' ? null : (
+        <InstanceUsagePart loading={instances} />
+      )}
     </Page>
   );
 }

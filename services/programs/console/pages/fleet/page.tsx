@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { AccountEvent, ListedInstance } from '#clients/typescript/src/models';
 import { LiveFleet } from '#pages/fleet/live-fleet';
@@ -50,25 +51,27 @@ export function FleetPage({ query }: { readonly query: string }) {
       }
     >
       <Overview {...{ live, view, fleet, onChanged }} />
-      <section class="fleet-list" aria-labelledby="list">
-        <div class="card-head">
-          <h2 id="list">Instances</h2>
-          <p class="quiet" role="status">
-            {totalText(fleet, view)}
-          </p>
-          {newer === 0 ? null : (
-            <button type="button" class="is-small" onClick={refresh}>
-              Load again, {counted(newer, 'change')}
-            </button>
-          )}
-        </div>
-        <FleetFilters view={view} />
-        <List
-          {...{ fleet, view, selected, open, onChanged }}
-          onSelect={setSelected}
-          onOpen={setOpen}
-        />
-      </section>
+      <AfterCounts live={live}>
+        <section class="fleet-list" aria-labelledby="list">
+          <div class="card-head">
+            <h2 id="list">Instances</h2>
+            <p class="quiet" role="status">
+              {totalText(fleet, view)}
+            </p>
+            {newer === 0 ? null : (
+              <button type="button" class="is-small" onClick={refresh}>
+                Load again, {counted(newer, 'change')}
+              </button>
+            )}
+          </div>
+          <FleetFilters view={view} />
+          <List
+            {...{ fleet, view, selected, open, onChanged }}
+            onSelect={setSelected}
+            onOpen={setOpen}
+          />
+        </section>
+      </AfterCounts>
       <BulkBar
         {...{ selected, view, total: fleet.total ?? 0, isWriter: may('instances.write') }}
         onSelect={setSelected}
@@ -80,6 +83,17 @@ export function FleetPage({ query }: { readonly query: string }) {
       />
     </Page>
   );
+}
+
+/** Shows the list below the counts only after the counts, so that the list never moves. */
+function AfterCounts({
+  live,
+  children,
+}: {
+  readonly live: LiveFleet;
+  readonly children: ComponentChildren;
+}) {
+  return live.state.value.kind === 'loading' ? null : children;
 }
 
 /** Follows the fleet while the page is open. */

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { waitText } from '#pages/parts/format';
+import { adviceFor } from '#pages/parts/advice';
 import type { Refused } from '#pages/shell/api';
 import type { Loading } from '#pages/shell/loaded';
 
@@ -82,17 +82,11 @@ export function Empty({
   );
 }
 
-/** Next steps by refusal reason, for refusals whose message contains no next step. */
-const ADVICE: Readonly<Record<string, string>> = {
-  instance_limit: 'Delete an unused instance, or change to a larger plan.',
-};
-
 function RefusalText({ refusal }: { readonly refusal: Refused }) {
-  const { message, reason = '', retryAfterSeconds: wait, requestId } = refusal;
-  const more = [ADVICE[reason], wait === undefined ? undefined : `Try again in ${waitText(wait)}.`];
+  const { message, requestId } = refusal;
   return (
     <p>
-      {[sentence(message), ...more].filter((each) => each !== undefined).join(' ')}
+      {[sentence(message), ...adviceFor(refusal)].join(' ')}
       {requestId === undefined ? null : (
         <span class="quiet">
           {' '}

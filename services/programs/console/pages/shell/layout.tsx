@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Me } from '#console/answers';
 import { api } from '#pages/shell/api';
 import { useAction, useLoaded } from '#pages/shell/loaded';
@@ -33,17 +33,7 @@ export function Layout({
         </p>
         <AccountSwitch me={me} />
         <PaletteButton />
-        <nav aria-label="Pages">
-          <ul>
-            {entries().map(([path, text]) => (
-              <li key={path}>
-                <Link to={path} isCurrent={isWithin(path)}>
-                  {text}
-                </Link>
-              </li>
-            ))}
-          </ul>
-        </nav>
+        <Navigation />
         <div class="own">
           <p class="own-name" title={me.user.email}>
             {me.user.name}
@@ -69,6 +59,31 @@ export function Layout({
       <Keyboard me={me} pages={entries()} />
       <Toasts />
     </div>
+  );
+}
+
+/** Links to the pages. On a phone, the row of links scrolls to the link of the present page. */
+function Navigation() {
+  const nav = useRef<HTMLElement>(null);
+  const { path: present } = here.value;
+  useEffect(() => {
+    const row = nav.current;
+    const link = row?.querySelector<HTMLElement>('[aria-current]');
+    if (row === null || !link) return;
+    row.scrollLeft = link.offsetLeft - row.offsetLeft - (row.clientWidth - link.clientWidth) / 2;
+  }, [present]);
+  return (
+    <nav aria-label="Pages" ref={nav}>
+      <ul>
+        {entries().map(([path, text]) => (
+          <li key={path}>
+            <Link to={path} isCurrent={isWithin(path)}>
+              {text}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </nav>
   );
 }
 
