@@ -168,7 +168,6 @@ type Addresses = {
 /** Text for the person who started the service: addresses, and the next command. */
 function welcome(addresses: Addresses): string {
   const { api, account, metrics, admin, isDocumented, place } = addresses;
-  const consoleLine = addresses.console === undefined ? [] : [`  Console  ${addresses.console}`];
   const lines = [
     `Identity Engine Service is ready. Data is kept in ${place}.`,
     '',
@@ -176,13 +175,24 @@ function welcome(addresses: Addresses): string {
     ...(isDocumented ? [`  Docs     ${api}/docs   ${api}/redoc   ${api}/openapi.json`] : []),
     `  Metrics  ${metrics}/metrics`,
     `  Admin    ${admin}   (ctl)   ${admin}/cluster`,
-    ...consoleLine,
+    ...consoleLines(addresses.console),
     ...accountLines(api, account),
     '',
     'Press Ctrl-C to stop.',
     '',
   ];
   return `${lines.join('\n')}\n`;
+}
+
+/** The link of the console. A set-up link is followed by its purpose. */
+function consoleLines(address: string | undefined): string[] {
+  if (address === undefined) return [];
+  const line = `  Console  ${address}`;
+  if (!address.includes('#')) return [line];
+  return [
+    line,
+    '           Open this link to create your user. The link works once, for 24 hours.',
+  ];
 }
 
 function accountLines(api: string, account: LocalAccount | undefined): string[] {

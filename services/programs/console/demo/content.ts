@@ -68,7 +68,7 @@ export const TEAMS = {
 } as const;
 
 /** A team. */
-export type Team = keyof typeof TEAMS;
+type Team = keyof typeof TEAMS;
 
 /** An agent of the demonstration. */
 export type DemoAgent = {

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 
 /** Maximum number of demonstrations that an account loads on one day (UTC). */
-export const ROUNDS_MAX = 20;
+const ROUNDS_MAX = 20;
 
 /** Length of an id after its prefix, in hexadecimal digits. Source: interface 2.2. */
 const ID_DIGITS = 16;

@@ -49,11 +49,11 @@ export function Keyboard({ me, pages }: KeyboardProps) {
 }
 
 async function loadPanels(): Promise<Panels> {
-  const [palette, help] = await Promise.all([
+  const [{ Palette }, { ShortcutHelp }] = await Promise.all([
     import('#view/palette/palette'),
     import('#view/palette/help'),
   ]);
-  return { ...palette, ...help };
+  return { Palette, ShortcutHelp };
 }
 
 /** Focuses the search of the page. Other pages open the palette, which also finds instances. */

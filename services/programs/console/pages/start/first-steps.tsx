@@ -111,8 +111,8 @@ function Explained({ step }: { readonly step: Step }) {
     case 'connection':
       return (
         <>
-          Use a client library in your agent, or add a webhook endpoint. The library sends its name,
-          so this step ticks itself off.
+          Use a client library in your agent, or add a webhook endpoint. This step is done within a
+          minute after the first call of the library.
         </>
       );
   }

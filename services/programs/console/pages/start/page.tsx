@@ -4,6 +4,7 @@ import { may } from '#pages/shell/session';
 import { startApi } from '#pages/start/api';
 import { HOW_TO_SET, UNKNOWN_API } from '#pages/start/examples';
 import { type Refreshed, useRefreshed } from '#pages/start/refreshed';
+import { withTaken } from '#pages/start/taken-steps';
 import { UsageCards } from '#view/billing/usage';
 import { RefusalNotice, WhenLoaded } from '#view/parts/notice';
 import { CopyButton } from '#view/parts/text';
@@ -22,7 +23,7 @@ export function OverviewPage({ me }: { readonly me: Me }) {
   return (
     <Page title="Overview">
       <ApiAddress me={me} />
-      {may('instances.read') ? <StartPart apiUrl={me.api_url ?? UNKNOWN_API} /> : null}
+      {may('instances.read') ? <StartPart me={me} /> : null}
       {may('usage.read') ? <UsagePart /> : null}
     </Page>
   );
@@ -50,7 +51,7 @@ function ApiAddress({ me }: { readonly me: Me }) {
 }
 
 /** First steps and number of instances. */
-function StartPart({ apiUrl }: { readonly apiUrl: string }) {
+function StartPart({ me }: { readonly me: Me }) {
   const start = useRefreshed(startApi.start, startApi.startAgain, REFRESH_MS);
   const { loaded } = start;
   if (loaded.kind === 'failed') {
@@ -60,10 +61,10 @@ function StartPart({ apiUrl }: { readonly apiUrl: string }) {
       </WhenLoaded>
     );
   }
-  const value = loaded.kind === 'ready' ? loaded.value : undefined;
+  const value = loaded.kind === 'ready' ? withTaken(loaded.value, me.account.id) : undefined;
   return (
     <>
-      <FirstSteps start={value} apiUrl={apiUrl} />
+      <FirstSteps start={value} apiUrl={me.api_url ?? UNKNOWN_API} />
       <Instances start={value} />
     </>
   );
