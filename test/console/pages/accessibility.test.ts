@@ -70,7 +70,7 @@ accessible('pages with much data', async (pages) => {
   await pages.desk.member(owner, 'grace@example.com', 'developer');
   const body = { email: 'vera@example.com', role: 'viewer' };
   await owner.expect(201, 'POST', '/members/invitations', body);
-  for (const path of ['/', '/keys', '/usage', '/billing', '/members', '/security']) {
+  for (const path of ['/', '/overview', '/keys', '/usage', '/billing', '/members', '/security']) {
     await look(pages, path, owner);
   }
   await look(pages, '/audit', owner, async (page) => {
@@ -83,7 +83,7 @@ accessible('pages with much data', async (pages) => {
 
 accessible('empty pages and pages with a refusal', async (pages) => {
   const owner = await pages.desk.owner();
-  for (const path of ['/keys', '/usage', '/billing', '/audit', '/nowhere'])
+  for (const path of ['/overview', '/keys', '/usage', '/billing', '/audit', '/nowhere'])
     await look(pages, path, owner);
 });
 

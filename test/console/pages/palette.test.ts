@@ -16,6 +16,10 @@ async function openAt(pages: TestPages, path: string) {
 
 const isFocusLost = (page: Page) => page.evaluate('document.activeElement === document.body');
 
+/** Waits until Enter runs this command. */
+const highlighted = (page: Page, text: string) =>
+  page.locator('[role=option][data-highlighted]', { hasText: text }).waitFor();
+
 const searches = ({ account }: TestPages) =>
   account.sent.filter(
     ({ route, body }) => route === 'GET /api/instances' && 'search' in (body as object),
@@ -29,7 +33,7 @@ palette(
     await page.keyboard.press('Control+k');
     const input = page.getByRole('combobox', { name: 'Page, action or instance' });
     await input.fill('usag');
-    await page.getByRole('option', { name: 'Usage' }).waitFor();
+    await highlighted(page, 'Usage');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Usage', exact: true }).waitFor();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
@@ -66,7 +70,7 @@ palette('opens the dialog of an action on its page, also on the present page', a
   for (let round = 0; round < 2; round += 1) {
     await page.keyboard.press('Control+k');
     await page.getByRole('dialog').getByRole('combobox').fill('create key');
-    await page.getByRole('option', { name: 'Create an API key' }).waitFor();
+    await highlighted(page, 'Create an API key');
     await page.keyboard.press('Enter');
     await page.getByRole('dialog', { name: 'Create a key' }).waitFor();
     await page.keyboard.press('Escape');

@@ -80,7 +80,7 @@ export class DemoFleets {
     const reads = this.#reads(accountId);
     const plan = await this.#planOf(accountId, reads);
     if (plan.cycles === 0 && plan.missing === 0) return viewOf(plan.present);
-    await this.#assertRoom(accountId, plan);
+    await this.#assertRoom(accountId, plan.missing, reads);
     const call = this.#callOf(asked, plan.cycles);
     const admitted = await this.#admit(call);
     const grant: Grant = {
@@ -141,12 +141,12 @@ export class DemoFleets {
   }
 
   /** Throws `instance_limit` if the missing agents do not fit, so that no part is created. */
-  async #assertRoom(accountId: string, { missing }: { readonly missing: number }): Promise<void> {
+  async #assertRoom(accountId: string, missing: number, reads: EngineReads): Promise<void> {
     const { accounts, clock } = this.#ports;
     const found = await accounts.find(accountId);
     if (found === undefined) throw new Fault('not_found', 'the account does not exist');
     const { instances } = accountAt(found.account, clock.wallMs()).limits;
-    const { total } = await this.#reads(accountId).list(0);
+    const { total } = await reads.list(0);
     if (total + missing <= instances) return;
     const text = `the demonstration needs ${missing} more instances; the account's plan allows ${instances}`;
     throw faultFor('instance_limit', text);

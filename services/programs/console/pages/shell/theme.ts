@@ -25,7 +25,8 @@ export function startTheme(): void {
   theme.value = themeNamed(localStorage.getItem(STORED_AS));
   effect(() => {
     document.documentElement.dataset['theme'] = theme.value;
-    localStorage.setItem(STORED_AS, theme.value);
+    if (theme.value === 'system') localStorage.removeItem(STORED_AS);
+    else localStorage.setItem(STORED_AS, theme.value);
   });
 }
 

@@ -1,4 +1,5 @@
-import { useState } from 'preact/hooks';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
 import type { FleetCounts } from '#clients/typescript/src/models';
 import type { DemoFleet } from '#console/answers';
 import { counted, numberText } from '#pages/parts/format';
@@ -7,7 +8,7 @@ import { may } from '#pages/shell/session';
 import { startApi } from '#pages/start/api';
 import { FormDialog } from '#view/parts/dialog';
 import { RefusalNotice } from '#view/parts/notice';
-import { navigate } from '#view/shell/router';
+import { Link, navigate } from '#view/shell/router';
 import { showMessage } from '#view/shell/toasts';
 
 /**
@@ -16,36 +17,81 @@ import { showMessage } from '#view/shell/toasts';
  */
 const REMOVALS_MAX = 10;
 
+/** Pause before another request while the service builds its index, in milliseconds. */
+const REBUILDING_MS = 2_000;
+
 /**
- * Button that loads the demonstration, with its price. Renders nothing for roles that cannot create
- * instances, and after the demonstration is complete.
+ * Card that offers the demonstration. The card has the same height in all states, so that nothing
+ * below moves. Renders nothing for roles that cannot create instances.
  */
-export function DemoOffer({ onLoaded }: { readonly onLoaded?: () => void }) {
-  const { loaded } = useLoaded(startApi.demo);
+export function DemoCard() {
+  if (!may('instances.write')) return null;
+  return (
+    <section class="card is-top demo-card" aria-labelledby="demo">
+      <h2 id="demo">Demonstration</h2>
+      <DemoOffer>
+        <p>
+          The demonstration is loaded. Its notice in the <Link to="/fleet">fleet</Link> removes the
+          agents.
+        </p>
+      </DemoOffer>
+    </section>
+  );
+}
+
+/**
+ * Button that loads the demonstration, with its price. Shows `children` if the demonstration is
+ * complete. Renders nothing for roles that cannot create instances, and while loading.
+ */
+export function DemoOffer({
+  onLoaded,
+  children = null,
+}: {
+  readonly onLoaded?: () => void;
+  readonly children?: ComponentChildren;
+}) {
+  const standing = useStanding();
   const { run, isBusy, refusal } = useAction(async () => {
-    const { agents } = await startApi.loadDemo();
-    showMessage(`The demonstration with ${agents} agents is loaded.`);
+    try {
+      const { agents } = await startApi.loadDemo();
+      showMessage(`The demonstration with ${agents} agents is loaded.`);
+    } catch (error) {
+      // An interrupted load has created some agents, so the rest has another price.
+      await standing.reload();
+      throw error;
+    }
     onLoaded?.();
     navigate('/fleet');
   });
+  const { loaded } = standing;
   if (!may('instances.write') || loaded.kind !== 'ready') return null;
   const { instances, agents } = loaded.value;
-  if (instances >= agents) return null;
+  if (instances >= agents) return <>{children}</>;
+  const text = instances === 0 ? 'Load a demonstration' : 'Load the rest of the demonstration';
   return (
     <div class="demo-offer">
       <p>{priceText(loaded.value)}</p>
       <p>
         <button type="button" onClick={() => run()} disabled={isBusy}>
-          {isBusy
-            ? `Loading ${agents} agents …`
-            : instances === 0
-              ? 'Load a demonstration'
-              : 'Load the rest of the demonstration'}
+          {isBusy ? `Loading ${agents} agents …` : text}
         </button>
       </p>
       <RefusalNotice refusal={refusal} />
     </div>
   );
+}
+
+/** State of the demonstration. Asks again while the service builds its index. */
+function useStanding() {
+  const standing = useLoaded(startApi.demo);
+  const { loaded, reload } = standing;
+  useEffect(() => {
+    const isBuilding = loaded.kind === 'failed' && loaded.refusal.reason === 'index_rebuilding';
+    if (!isBuilding) return undefined;
+    const timer = setTimeout(() => void reload(), REBUILDING_MS);
+    return () => clearTimeout(timer);
+  }, [loaded]);
+  return standing;
 }
 
 function priceText({ agents, cycles, instances, tag }: DemoFleet): string {

@@ -9,7 +9,7 @@ import { UsageCards } from '#view/billing/usage';
 import { RefusalNotice, WhenLoaded } from '#view/parts/notice';
 import { CopyButton } from '#view/parts/text';
 import { Link, Page } from '#view/shell/router';
-import { DemoOffer } from '#view/start/demo';
+import { DemoCard } from '#view/start/demo';
 import { FirstSteps } from '#view/start/first-steps';
 
 /**
@@ -65,14 +65,17 @@ function StartPart({ me }: { readonly me: Me }) {
   return (
     <>
       <FirstSteps start={value} apiUrl={me.api_url ?? UNKNOWN_API} />
-      <Instances start={value} />
+      <div class="cards">
+        <Instances start={value} />
+        <DemoCard />
+      </div>
     </>
   );
 }
 
 function Instances({ start }: { readonly start: Start | undefined }) {
   return (
-    <section class="card" aria-labelledby="instances">
+    <section class="card is-top" aria-labelledby="instances">
       <h2 id="instances">Instances</h2>
       <p class="figure">
         {start === undefined ? (
@@ -87,7 +90,6 @@ function Instances({ start }: { readonly start: Start | undefined }) {
       <p>
         <Link to="/fleet">Open the fleet</Link>
       </p>
-      <DemoOffer />
     </section>
   );
 }
