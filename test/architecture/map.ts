@@ -32,7 +32,7 @@ export const LAYERS: Record<string, readonly string[]> = {
   ],
   billing: ['accounts', 'storage'],
   edge: ['grpc', 'billing', 'accounts', 'audit', 'identity', 'webhooks'],
-  console: ['edge', 'limiter', 'accounts', 'audit', 'storage', 'webhooks'],
+  console: ['edge', 'limiter', 'grpc', 'accounts', 'audit', 'identity', 'storage', 'webhooks'],
   pages: ['identity'],
   ctl: [
     ...[

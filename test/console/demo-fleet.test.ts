@@ -49,13 +49,13 @@ const EXPECTED: Readonly<Record<Story, (course: Course) => boolean>> = {
   reset: ({ drift }) => drift.includes(1) && drift.at(-1) === 0,
 };
 
-for (const [story, isTold] of Object.entries(EXPECTED)) {
-  stories(`"${story}" is told by the real model`, () => {
+for (const [story, happens] of Object.entries(EXPECTED)) {
+  stories(`"${story}" happens in the real model`, () => {
     const agents = DEMO_AGENTS.filter((agent) => agent.story === story);
     assert.ok(agents.length > 0);
     for (const agent of agents) {
       const course = courseOf(agent);
-      assert.ok(isTold(course), `${agent.name}: ${JSON.stringify(course)}`);
+      assert.ok(happens(course), `${agent.name}: ${JSON.stringify(course)}`);
     }
   });
 }

@@ -135,7 +135,7 @@ const ROWS: Readonly<Record<Team, readonly Row[]>> = {
     ['Timo', 'guardian', 'calm', 'Reviews changes of the configuration'],
     ['Asha', 'analytical', 'stressed', 'Looks for the cause of slow answers'],
     ['Erik', 'scholar', 'calm', 'Writes post-mortems'],
-    ['Lina', 'diplomat', 'busy', 'Tells customers about incidents'],
+    ['Lina', 'diplomat', 'busy', 'Informs customers about incidents'],
   ],
   sales: [
     ['Carmen', 'leader', 'situational', 'Negotiates yearly contracts'],

@@ -1,7 +1,10 @@
 import { accountAt } from '#accounts/plan-change';
 import type { Start } from '#console/answers';
 import type { ConsolePorts } from '#console/app/ports';
+import { type ConsoleRoute, callerRoute } from '#console/app/route';
+import { shown } from '#console/app/visit';
 import { isDemo } from '#console/demo/marks';
+import type { LiveSessions } from '#console/people/live-sessions';
 import { EngineReads } from '#edge/serve/engine-reads';
 import { Fault, toFault } from '#errors/fault';
 
@@ -18,14 +21,24 @@ const INSPECTED_MAX = 3;
 const CLIENT_LIBRARY = /^identity-engine-/;
 
 /** Ports of the first steps. */
-export type StartPorts = Pick<ConsolePorts, 'engine' | 'clock' | 'accounts' | 'keys'>;
+type StartPorts = Pick<ConsolePorts, 'engine' | 'clock' | 'accounts' | 'keys'>;
+
+/** Route for the overview: number of instances, and first steps of the account. */
+export function startRoutes(ports: StartPorts & { readonly live: LiveSessions }): ConsoleRoute[] {
+  const start = { method: 'GET', path: '/start', permission: 'instances.read' } as const;
+  return [
+    callerRoute(ports.live, start, async ({ caller }) =>
+      shown(await startOf(ports, caller.membership.accountId)),
+    ),
+  ];
+}
 
 /**
  * Number of instances, and the first steps that the account has taken. Every step is derived from
  * present data: keys and their last use, instances and their observations, webhook endpoints. The
  * account is not charged. Throws the faults of engine and stores.
  */
-export async function startOf(ports: StartPorts, accountId: string): Promise<Start> {
+async function startOf(ports: StartPorts, accountId: string): Promise<Start> {
   const { accounts, keys, clock } = ports;
   const reads = new EngineReads(ports, accountId, READS_MS_MAX);
   const [found, used, { rows, total }, webhooks] = await Promise.all([

@@ -175,10 +175,13 @@ for (const framework of ['OpenAI Agents, Python', 'LangChain, Python', 'Pydantic
 
 const mcp = suite('the configuration for an MCP client');
 
+/** Module of the MCP server, from the folder in which the samples run. */
+const CONFIGURATION = '../mcp/src/configuration.ts';
+
 mcp('is read by the server, which then serves the instance', async () => {
   const { id, sample } = await openInstance();
   const { env } = JSON.parse(sample('MCP')).mcpServers['identity-engine'];
-  const read = `import { readConfiguration } from '../mcp/src/configuration.ts';
+  const read = `import { readConfiguration } from '${CONFIGURATION}';
     console.log(JSON.stringify(readConfiguration([], process.env)));`;
   const output = await outputOf(typescript(read), env);
   assert.ok(output.includes(id) && output.includes('YOUR_API_KEY'), output);

@@ -90,7 +90,7 @@ deliveries('shows request and response of each attempt, as text', async (hooks) 
   assertQuiet(opened);
 });
 
-deliveries('tells the outcome of a test event: accepted, refused, and too slow', async (hooks) => {
+deliveries('shows the outcome of a test event: accepted, refused, and too slow', async (hooks) => {
   await using opened = await openEndpoint(hooks);
   const { page } = opened;
   const outcomes = [

@@ -84,7 +84,7 @@ export class CourseModel {
 
   /** Adds what the stream has delivered. A reset shows the new generation. */
   take(view: InstanceView): void {
-    const { present, course, range } = this.#shown.peek();
+    const { present, course, range } = this.#shown.value;
     const [, before] = course.extent;
     this.#courses.take(view);
     const { generation } = view;
@@ -155,7 +155,7 @@ export class CourseModel {
   /** Selects the state after a cycle, and loads the state if it is not known. */
   async select(cycle: number | undefined): Promise<void> {
     this.#change({ selected: cycle, refusal: undefined });
-    const { course } = this.#shown.peek();
+    const { course } = this.#shown.value;
     if (cycle === undefined || course.pointAt(cycle) !== undefined) return;
     // The same request loads further missing states of the visible part.
     const others = this.#missing().filter((each) => each !== cycle);
@@ -170,7 +170,7 @@ export class CourseModel {
   /** Repeats what was refused. */
   async retry(): Promise<void> {
     this.#change({ refusal: undefined });
-    const { selected, course } = this.#shown.peek();
+    const { selected, course } = this.#shown.value;
     if (this.#older.rows === undefined) await this.loadOlder();
     if (course.points.length === 0) await this.choose(course.generation);
     else if (selected !== undefined) await this.select(selected);
@@ -182,13 +182,13 @@ export class CourseModel {
   }
 
   #missing(): number[] {
-    const { course, range } = this.#shown.peek();
+    const { course, range } = this.#shown.value;
     return course.missing(range ?? course.extent);
   }
 
   async #refine(): Promise<void> {
     const cycles = this.#missing();
-    if (cycles.length > 0) await this.#load(this.#shown.peek().course, cycles);
+    if (cycles.length > 0) await this.#load(this.#shown.value.course, cycles);
   }
 
   /** Loads exact states. If some cycles are not stored, loads the others. */
@@ -205,7 +205,7 @@ export class CourseModel {
         course.beginAt(error.firstCycle ?? Number.POSITIVE_INFINITY);
         const stored = cycles.filter((cycle) => cycle >= course.first);
         if (stored.length > 0) await ask(stored);
-        const { selected } = this.#shown.peek();
+        const { selected } = this.#shown.value;
         if (selected !== undefined && cycles.includes(selected) && selected < course.first) {
           throw error;
         }
@@ -232,7 +232,7 @@ export class CourseModel {
   }
 
   #change(change: Partial<Shown>): void {
-    this.#shown.value = { ...this.#shown.peek(), ...change };
+    this.#shown.value = { ...this.#shown.value, ...change };
   }
 }
 

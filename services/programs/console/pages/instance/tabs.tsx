@@ -62,7 +62,7 @@ export function KeptTab({
   readonly children: () => ComponentChildren;
 }) {
   const last = useRef<ComponentChildren>(null);
-  // The same content again tells Preact to skip it.
+  // The same content again makes Preact skip it.
   if (isShown) last.current = children();
   if (last.current === null) return null;
   return (

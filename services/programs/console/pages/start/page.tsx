@@ -1,10 +1,9 @@
 import type { Me, Start, Usage } from '#console/answers';
 import { counted, inWords, numberText } from '#pages/parts/format';
 import { may } from '#pages/shell/session';
-import { startApi } from '#pages/start/api';
+import { startApi, withTaken } from '#pages/start/api';
 import { HOW_TO_SET, UNKNOWN_API } from '#pages/start/examples';
 import { type Refreshed, useRefreshed } from '#pages/start/refreshed';
-import { withTaken } from '#pages/start/taken-steps';
 import { UsageCards } from '#view/billing/usage';
 import { RefusalNotice, WhenLoaded } from '#view/parts/notice';
 import { CopyButton } from '#view/parts/text';
