@@ -48,6 +48,7 @@ function actionsFor({ api_docs_url: docs }: Me, go: Go): Command[] {
     ...(may('instances.write')
       ? [
           action('Create an instance', () => go('/instances/new'), 'new agent persona'),
+          action('Add a webhook endpoint', () => go('/webhooks/new'), 'new create events'),
           action('Take the personality test', () => go('/instances/test'), 'questions'),
         ]
       : []),

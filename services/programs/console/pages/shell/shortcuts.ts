@@ -31,6 +31,12 @@ const SHORTCUTS: readonly Shortcut[] = [
   { keys: ['g', 'f'], text: 'Go to the fleet', act: { to: '/fleet' }, needs: 'instances.read' },
   { keys: ['g', 'o'], text: 'Go to the overview', act: { to: '/overview' } },
   { keys: ['g', 'k'], text: 'Go to the API keys', act: { to: '/keys' }, needs: 'keys.read' },
+  {
+    keys: ['g', 'w'],
+    text: 'Go to the webhooks',
+    act: { to: '/webhooks' },
+    needs: 'instances.read',
+  },
   { keys: ['g', 'u'], text: 'Go to the usage', act: { to: '/usage' }, needs: 'usage.read' },
   { keys: ['g', 'm'], text: 'Go to the members', act: { to: '/members' }, needs: 'members' },
   { keys: ['g', 'a'], text: 'Go to the audit trail', act: { to: '/audit' }, needs: 'audit.read' },

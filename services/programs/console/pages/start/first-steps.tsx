@@ -111,8 +111,8 @@ function Explained({ step }: { readonly step: Step }) {
     case 'connection':
       return (
         <>
-          Use a client library in your agent, or add a webhook endpoint. This step is done within a
-          minute after the first call of the library.
+          Use a client library in your agent, or <Link to="/webhooks">add a webhook endpoint</Link>.
+          This step is done within a minute after the first call of the library.
         </>
       );
   }
