@@ -13,7 +13,7 @@ const ANSWERS_MAX = 40;
 
 const PAGES = [
   ...['/overview', '/fleet', '/keys', '/usage', '/billing', '/members', '/audit', '/security'],
-  '/instances/new',
+  ...['/instances/new', '/webhooks'],
 ];
 
 const loading = browserSuite('while a page loads');
@@ -72,6 +72,20 @@ async function assertStill(pages: TestPages, width: number): Promise<void> {
 
 loading('nothing jumps on a laptop', (pages) => assertStill(pages, 1280));
 loading('nothing jumps on a phone', (pages) => assertStill(pages, 390));
+
+loading('a page whose script is missing after an upgrade offers to load again', async (pages) => {
+  await using opened = await pages.open('/security', await pages.desk.owner());
+  const { page } = opened;
+  await page.locator('h1').waitFor();
+  const missing = '**/assets/page-*.js';
+  await page.route(missing, (route) => route.abort());
+  await page.getByRole('link', { name: 'Webhooks' }).click();
+  const again = page.getByRole('button', { name: 'Load the page again' });
+  await again.waitFor();
+  await page.unroute(missing);
+  await again.click();
+  await page.getByRole('heading', { name: 'Webhooks' }).waitFor();
+});
 
 loading('the chosen theme applies before the first paint', async (pages) => {
   await using opened = await pages.open('/security', await pages.desk.owner());

@@ -11,20 +11,23 @@ import { CreateInstancePage } from '#view/create/page';
 import { TestPage } from '#view/create/personality-test';
 import { ComparePage } from '#view/fleet/compare';
 import { FleetPage } from '#view/fleet/page';
-import { InstancePage } from '#view/instance/page';
 import { KeysPage } from '#view/keys/page';
 import { Skeleton, sentence } from '#view/parts/notice';
 import { MembersPage } from '#view/people/members';
 import { SecurityPage } from '#view/people/security';
 import { Layout } from '#view/shell/layout';
+import { lazyPage } from '#view/shell/lazy';
 import { entryLink, here, Link, navigate, Page } from '#view/shell/router';
 import { SecondFactorPage, SignInPage } from '#view/sign-in/entering';
 import { EntryPage } from '#view/sign-in/entry-link';
 import { SignInFrame } from '#view/sign-in/frame';
 import { OverviewPage } from '#view/start/page';
-import { EndpointPage } from '#view/webhooks/endpoint';
-import { EventLogPage } from '#view/webhooks/log';
-import { NewWebhookPage, WebhooksPage } from '#view/webhooks/page';
+
+const InstancePage = lazyPage(async () => (await import('#view/instance/page')).InstancePage);
+const EndpointPage = lazyPage(async () => (await import('#view/webhooks/endpoint')).EndpointPage);
+const EventLogPage = lazyPage(async () => (await import('#view/webhooks/log')).EventLogPage);
+const WebhooksPage = lazyPage(async () => (await import('#view/webhooks/page')).WebhooksPage);
+const NewWebhookPage = lazyPage(async () => (await import('#view/webhooks/page')).NewWebhookPage);
 
 /**
  * Root component. The session selects the sign-in pages or the console, and the address selects the
