@@ -2,7 +2,7 @@ import { effect, signal } from '@preact/signals';
 
 /** Colour themes, with display texts. */
 export const THEMES = [
-  ['system', 'As the system'],
+  ['system', 'Auto'],
   ['light', 'Light'],
   ['dark', 'Dark'],
 ] as const;

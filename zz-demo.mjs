@@ -1,0 +1,18 @@
+import { chromium } from 'playwright-core';
+import { readFileSync } from 'node:fs';
+const b = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--headless'] });
+const c = await b.newContext({ viewport: { width: 1280, height: 900 } }); const p = await c.newPage();
+p.on('console', (m) => ['error','warning'].includes(m.type()) && console.log('!', m.text(), m.location().url));
+const link = readFileSync('/tmp/serve.log', 'utf8').match(/Console {2}(\S+)/)[1];
+await p.goto(link); await p.waitForTimeout(1500); await p.screenshot({ path: '/tmp/d0.png' });
+await p.getByLabel('Email').fill('ada@example.com'); await p.getByLabel('Your name').fill('Ada'); await p.getByLabel('Password').fill('a long enough passphrase 7');
+await p.getByRole('button', { name: 'Set up' }).click();
+await p.getByRole('heading', { name: 'Overview' }).waitFor(); await p.waitForTimeout(1500); await p.screenshot({ path: '/tmp/d1.png' });
+const t = performance.now();
+await p.getByRole('button', { name: 'Load a demonstration' }).click();
+await p.waitForTimeout(500); await p.screenshot({ path: '/tmp/d2.png' });
+await p.waitForTimeout(6000); await p.screenshot({ path: '/tmp/d3.png' });
+console.log(p.url());
+await c.storageState({ path: '/tmp/state.json' });
+await p.goto('http://127.0.0.1:18002/fleet'); await p.waitForTimeout(3000); await p.screenshot({ path: '/tmp/d4.png' });
+await b.close();
