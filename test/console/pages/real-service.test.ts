@@ -37,11 +37,11 @@ real('lead from the printed link to a working key, and to its audit line', async
   assert.is((await asked())[0], 401);
 
   await page.getByRole('link', { name: 'Audit' }).first().click();
-  for (const action of ['key.disable', 'instance.create', 'key.create', 'account.set_up']) {
-    await page
-      .getByRole('row', { name: new RegExp(action.replace('.', '\\.')) })
-      .first()
-      .waitFor();
+  for (const action of [
+    ...['disabled the key a <b>worker</b>', 'created the instance', 'created the key'],
+    'set up the console',
+  ]) {
+    await page.getByRole('row', { name: action }).first().waitFor();
   }
   assert.is((await page.content()).includes(key), false);
   assertQuiet(opened, opened.refused.length === 0 ? [] : [SIGNED_OUT]);
