@@ -1,10 +1,9 @@
 import { useEffect, useRef } from 'preact/hooks';
-import type { ListedInstance, PastState, PastStates } from '#clients/typescript/src/models';
+import type { ListedInstance, PastState } from '#clients/typescript/src/models';
 import { instanceAddress } from '#pages/fleet/view';
-import { instanceApi } from '#pages/instance/api';
+import { pastOf } from '#pages/instance/past';
 import { makePlot } from '#pages/instance/plot';
 import { counted } from '#pages/parts/format';
-import { Refused } from '#pages/shell/api';
 import { useLoaded } from '#pages/shell/loaded';
 import { onColours } from '#pages/shell/theme';
 import { WhenLoaded } from '#view/parts/notice';
@@ -13,19 +12,13 @@ import { Link } from '#view/shell/router';
 /** Maximum number of stored states in a small course. */
 const POINTS_MAX = 60;
 
-/** Maximum number of exact cycles in a request. */
-const EXACT_MAX = 10;
-
-/** Cycles up to which exact states are shown, because few states are stored. */
-const YOUNG_CYCLES = 2_560;
-
 /** Height of the picture, in pixels. */
 const HEIGHT_PX = 112;
 
 /** Past states of an instance as a small picture: modes, energy and stability, above stress. */
 export function SmallCourse({ of }: { readonly of: ListedInstance }) {
   const { id, name } = of;
-  const loading = useLoaded(() => pastOf(of), id);
+  const loading = useLoaded(() => pastOf(of, POINTS_MAX), id);
   return (
     <div class="small-course">
       <WhenLoaded loading={loading} what="past">
@@ -34,20 +27,6 @@ export function SmallCourse({ of }: { readonly of: ListedInstance }) {
       <Link to={`${instanceAddress(id)}?tab=course`}>Whole course</Link>
     </div>
   );
-}
-
-/** Past states in even steps, with one request. */
-async function pastOf({ id, cycle_count: last }: ListedInstance): Promise<PastStates> {
-  if (last === 0 || last > YOUNG_CYCLES) return await instanceApi.points(id, POINTS_MAX);
-  const steps = Math.min(last, EXACT_MAX - 1);
-  const cycles = Array.from({ length: steps + 1 }, (_, step) => Math.round((step * last) / steps));
-  try {
-    return await instanceApi.statesAt(id, cycles);
-  } catch (error) {
-    // Old cycles may be deleted, or a reset may have begun a new generation.
-    if (!(error instanceof Refused)) throw error;
-    return await instanceApi.points(id, POINTS_MAX);
-  }
 }
 
 function Picture({
