@@ -102,11 +102,13 @@ function Followed({ instance, past, onSaved }: FollowedProps) {
   );
 }
 
-/** Replaces the page of a deleted instance. Takes the focus if its element was removed. */
+/** Replaces the page of a deleted instance. Takes the focus, unless the navigation has the focus. */
 function Deleted() {
   const title = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    if (document.activeElement === document.body) title.current?.focus();
+    const focused = document.activeElement;
+    const isElsewhere = focused !== document.body && focused?.closest('main') === null;
+    if (!isElsewhere) title.current?.focus();
   }, []);
   return (
     <div class="empty">
