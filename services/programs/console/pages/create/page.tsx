@@ -92,7 +92,7 @@ export function InstanceForm({
       {children}
       <RefusalNotice refusal={refusal} fields={FIELDS} />
       <p class="form-end">
-        <button type="submit" class="is-main" disabled={isBusy}>
+        <button type="submit" class="is-main" aria-disabled={isBusy}>
           {isBusy ? 'One moment …' : 'Create the instance'}
         </button>
       </p>

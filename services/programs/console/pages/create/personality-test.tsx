@@ -162,7 +162,7 @@ function TestForm(props: TestFormProps) {
       </div>
       <RefusalNotice refusal={refusal} />
       <div class="button-row">
-        <button type="submit" class="is-main" disabled={isBusy}>
+        <button type="submit" class="is-main" aria-disabled={isBusy}>
           {isBusy ? 'One moment …' : 'See the result'}
         </button>
         {open.length === questions.length ? null : (

@@ -86,7 +86,7 @@ function SelectAll({ selected, view, total, onSelect }: BulkProps) {
   if (selected.size < 2 || selected.size >= Math.min(total, BULK_MAX)) return null;
   return (
     <>
-      <button type="button" onClick={() => run()} disabled={isBusy}>
+      <button type="button" onClick={() => run()} aria-disabled={isBusy}>
         {total > BULK_MAX
           ? `Select the first ${numberText(BULK_MAX)}`
           : `Select all ${numberText(total)}`}

@@ -72,7 +72,7 @@ export function DemoOffer({
     <div class="demo-offer">
       <p>{priceText(loaded.value)}</p>
       <p>
-        <button type="button" onClick={() => run()} disabled={isBusy}>
+        <button type="button" onClick={() => run()} aria-disabled={isBusy}>
           {isBusy ? `Loading ${agents} agents …` : text}
         </button>
       </p>

@@ -151,7 +151,7 @@ export function NewWebhookPage() {
         <SettingsFields refusal={refusal} />
         <RefusalNotice refusal={refusal} fields={shownFields(refusal)} />
         <p class="button-row">
-          <button type="submit" class="is-main" disabled={isBusy}>
+          <button type="submit" class="is-main" aria-disabled={isBusy}>
             {isBusy ? 'One moment …' : 'Add the endpoint'}
           </button>
           <Link to="/webhooks" class="button">
