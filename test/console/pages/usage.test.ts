@@ -31,7 +31,7 @@ usage('shows the cycles of each key, whatever its name', async (pages) => {
   await using opened = await openUsage(pages);
   const { page } = opened;
   await page
-    .getByRole('row', { name: /^<img src=x onerror=alert\(1\)> ?key_x 3,100 90 %$/ })
+    .getByRole('row', { name: /^<img src=x onerror=alert\(1\)> ?key_x 3,100 91 %$/ })
     .waitFor();
   await page.getByRole('row', { name: /^No known key.* 312 9 %$/ }).waitFor();
   assertQuiet(opened);
@@ -96,7 +96,7 @@ usage('shows the cycles of the most used instances, whatever their names are', a
   const { page } = opened;
   await page.getByRole('heading', { name: 'Cycles by instance, January 2026 so far' }).waitFor();
   const row = page.getByRole('row', {
-    name: /^<img src=x onerror=alert\(1\)> ?inst_\w+ 3,000 87 %$/,
+    name: /^<img src=x onerror=alert\(1\)> ?inst_\w+ 3,000 88 %$/,
   });
   await row.waitFor();
   await page.getByRole('row', { name: /^Others.* 412 12 %$/ }).waitFor();
