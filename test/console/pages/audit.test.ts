@@ -98,7 +98,7 @@ audit(
     await page.getByLabel('From').fill('2026-01-15T12:00');
     await page.getByLabel('Until').fill('2026-01-15T12:57');
     assert.is(pages.account.sent.length, 1, 'a choice alone sends no request');
-    await page.getByRole('button', { name: 'Search' }).click();
+    await page.getByRole('button', { name: 'Search', exact: true }).click();
     await page.waitForURL(/search=notebook&action=key&result=done/);
     await page.getByText('This is the oldest action.').waitFor();
     const { body } = pages.account.sent.findLast(({ route }) => route === 'GET /api/audit') ?? {};

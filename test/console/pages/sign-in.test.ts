@@ -145,7 +145,7 @@ signingIn('an invitation creates a member, who sees the pages of the role', asyn
   await page.getByRole('button', { name: 'Join' }).click();
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
   const entries = await page.getByRole('navigation').getByRole('link').allTextContents();
-  assert.equal(entries, ['Fleet', 'Overview', 'API keys', 'Usage', 'Security']);
+  assert.equal(entries, ['Fleet', 'Webhooks', 'Overview', 'API keys', 'Usage', 'Security']);
   await page.getByRole('link', { name: 'API keys' }).click();
   await page.getByText('There are no keys yet').waitFor();
   assert.is(await page.getByRole('button', { name: 'Create a key' }).count(), 0);

@@ -23,7 +23,11 @@ import {
 } from '#identity/state';
 import type { HistoryRow } from '#pages/instance/events';
 import type { AddRoute } from '#test/console/pages/fakes/add-route';
-import { type FakeInstance, fakeInstance } from '#test/console/pages/fakes/fake-instances';
+import {
+  type FakeInstance,
+  fakeInstance,
+  newestDriftsOf,
+} from '#test/console/pages/fakes/fake-instances';
 
 /** Delay before a stream is reopened, in milliseconds. */
 const RETRY_MS = 50;
@@ -263,8 +267,13 @@ type Answer = (backend: FakeBackend, request: FastifyRequest, reply: FastifyRepl
 /** Adds the routes for instances that receive observations. */
 export function addBackendRoutes(add: AddRoute, account: Account): void {
   const one = (of: Answer) => (request: FastifyRequest, reply: FastifyReply) => {
-    const backend = account.backends.get((request.params as { id: string }).id);
+    const { id } = request.params as { id: string };
+    const backend = account.backends.get(id);
     if (backend !== undefined) return of(backend, request, reply);
+    const plain = account.instances.find((each) => each.id === id);
+    const isDrift = request.routeOptions.url?.endsWith('/drift') === true;
+    // The comparison needs no backend.
+    if (plain !== undefined && isDrift) return { data: newestDriftsOf(plain) };
     return reply.status(404).send({ error: 'not_found', message: 'instance not found' });
   };
   const at = (path: string) => `/api/instances/:id${path}`;

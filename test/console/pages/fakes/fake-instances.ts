@@ -72,12 +72,14 @@ export function addInstanceRoutes(add: AddRoute, held: InstancesHeld, make: Make
   one('', instanceOf);
   one('/snapshot', ({ report }) => report.snapshot);
   one('/contract', ({ report }) => report.contract);
-  one('/drift', ({ report: { snapshot, drift } }) =>
-    drift.level === 'D0' ? [] : [{ cycle: snapshot.cycle, drift_level: drift.level }],
-  );
   add('GET', '/api/personas', () => answered(listPersonas, {}));
   add('GET', '/api/test/questions', () => answered(getQuestions, {}));
   add('POST', '/api/test/submit', ({ body }) => answered(submitTest, body));
+}
+
+/** Newest drift event of an instance, if its last cycle had one. */
+export function newestDriftsOf({ report: { snapshot, drift } }: FakeInstance): object[] {
+  return drift.level === 'D0' ? [] : [{ cycle: snapshot.cycle, drift_level: drift.level }];
 }
 
 /** Answer of a real endpoint that needs no engine. */

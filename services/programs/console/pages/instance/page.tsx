@@ -5,7 +5,6 @@ import { lastFleetAddress } from '#pages/fleet/view';
 import { instanceApi } from '#pages/instance/api';
 import { CourseModel, POINTS } from '#pages/instance/course-model';
 import { type LiveModel, useLiveInstance } from '#pages/instance/live-model';
-import { pastOf } from '#pages/instance/past';
 import { Refused } from '#pages/shell/api';
 import { useLoaded } from '#pages/shell/loaded';
 import { may } from '#pages/shell/session';
@@ -49,12 +48,14 @@ export function InstancePage({ id }: { readonly id: string }) {
 }
 
 async function begin(id: string): Promise<Begun> {
-  const instance = await instanceApi.instance(id);
-  // The page works without the past, which an engine of an earlier release cannot answer.
-  const past = await pastOf(instance, POINTS).catch((error: unknown) => {
-    if (error instanceof Refused) return error;
-    throw error;
-  });
+  const [instance, past] = await Promise.all([
+    instanceApi.instance(id),
+    // The page works without the past, which an engine of an earlier release cannot answer.
+    instanceApi.points(id, POINTS).catch((error: unknown) => {
+      if (error instanceof Refused) return error;
+      throw error;
+    }),
+  ]);
   return { instance, past };
 }
 
