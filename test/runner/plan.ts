@@ -41,7 +41,7 @@ export const LATER = [
     ],
   },
   { name: 'simulations', files: [/\btestVariants\(/, 'test/simulation/many-seeds.test.ts'] },
-  { name: 'browsers', files: [/\b(browserSuite|launchChromium)\(/] },
+  { name: 'browsers', files: [/\b(browserSuite|chromiumSuite|launchChromium)\(/] },
   {
     name: 'tools',
     files: [
@@ -62,6 +62,7 @@ export const LATER = [
       'clients/typescript/test/package.test.ts',
       'test/bench/fidelity/quick-run.test.ts',
       'test/clients/generators.test.ts',
+      'test/console/pages/instance/connect-samples.test.ts',
       'test/clients/python-adapters.test.ts',
       'test/clients/python-documents.test.ts',
       'test/clients/python-framework-examples.test.ts',
@@ -221,7 +222,7 @@ export const MAY_SKIP: readonly { readonly lack: RegExp; readonly files: readonl
  * 1.5 times the last run.
  */
 export const BUDGETS: Readonly<Record<string, number>> = {
-  browsers: 10,
+  browsers: 16,
   clients: 10,
   kills: 16,
   kubernetes: 10,

@@ -34,7 +34,10 @@ async function openBare(pages: TestPages, path: string, owner = pages.desk.owner
  */
 async function assertText(page: Page, timesMin = 1): Promise<void> {
   const hostile = page.getByText(PLAIN, { exact: false });
-  await hostile.nth(timesMin - 1).waitFor({ state: 'attached' });
+  await hostile
+    .nth(timesMin - 1)
+    .waitFor({ state: 'attached' })
+    .catch(() => assert.unreachable(`${page.url()} shows the text ${timesMin} times`));
   assert.is(await page.locator(MADE).count(), 0, page.url());
   assert.is(await page.evaluate('runs'), 0, page.url());
 }
@@ -56,8 +59,10 @@ scripts('are shown as text in the context, name and description of an instance',
   const backend = new FakeBackend(pages.account, HOSTILE, ANALYST, HOSTILE);
   const context = { [HOSTILE]: HOSTILE, link: 'javascript:ran()' };
   backend.observe(CALM, context);
-  await using opened = await openBare(pages, `/instances/${backend.instance.id}`);
+  const path = `/instances/${backend.instance.id}`;
+  await using opened = await openBare(pages, `${path}?tab=history`);
   const { page } = opened;
+  const tab = (name: string) => page.getByRole('main').getByRole('link', { name, exact: true });
   // The page loads cycle 1 at its start, and receives cycle 2 from the stream.
   for (const cycle of [1, 2]) {
     if (cycle === 2) backend.observe(CALM, context);
@@ -66,12 +71,18 @@ scripts('are shown as text in the context, name and description of an instance',
     await assertText(page, 3 + cycle);
     await page.getByRole('button', { name: 'Close' }).click();
   }
+  await tab('Try').click();
   await page.getByRole('textbox', { name: 'Context' }).fill(JSON.stringify({ text: HOSTILE }));
   for (const language of ['curl', 'TypeScript', 'Python']) {
     await page.getByRole('button', { name: language, exact: true }).click();
     await page.locator('.code pre').getByText('<img src=x onerror=ran()>').waitFor();
     await assertText(page);
   }
+  for (const name of ['Course', 'Connect', 'State']) {
+    await tab(name).click();
+    await assertText(page);
+  }
+  await tab('Settings').click();
   await page.getByRole('button', { name: 'Delete …' }).click();
   await assertText(page, 4);
   assertQuiet(opened);

@@ -264,18 +264,21 @@ export class FakeBackend {
 
 type Answer = (backend: FakeBackend, request: FastifyRequest, reply: FastifyReply) => unknown;
 
-/** Adds the routes for instances that receive observations. */
-export function addBackendRoutes(add: AddRoute, account: Account): void {
-  const one = (of: Answer) => (request: FastifyRequest, reply: FastifyReply) => {
+/** Answers for an instance with a backend. The comparison needs no backend for drift events. */
+const oneOf =
+  (account: Account) => (of: Answer) => (request: FastifyRequest, reply: FastifyReply) => {
     const { id } = request.params as { id: string };
     const backend = account.backends.get(id);
     if (backend !== undefined) return of(backend, request, reply);
     const plain = account.instances.find((each) => each.id === id);
     const isDrift = request.routeOptions.url?.endsWith('/drift') === true;
-    // The comparison needs no backend.
     if (plain !== undefined && isDrift) return { data: newestDriftsOf(plain) };
     return reply.status(404).send({ error: 'not_found', message: 'instance not found' });
   };
+
+/** Adds the routes for instances that receive observations. */
+export function addBackendRoutes(add: AddRoute, account: Account): void {
+  const one = oneOf(account);
   const at = (path: string) => `/api/instances/:id${path}`;
   const answered = new Map<string, Report>();
   add(

@@ -197,7 +197,8 @@ function pageOf({ actions }: FakeAccount, query: Record<string, string>) {
   const { action = '', result, search = '', from = '', until = '9' } = query;
   const matching = actions.filter((row) => {
     const isIn = row.at >= from && row.at < until && row.action.startsWith(action);
-    const text = JSON.stringify([row.actor, row.target]).toLowerCase();
+    const texts = [row.actor, row.target ?? {}].flatMap((party) => Object.values(party));
+    const text = texts.join('\n').toLowerCase();
     return isIn && (result ?? row.result) === row.result && text.includes(search.toLowerCase());
   });
   const begin = Number(query['cursor'] ?? 0);
