@@ -1,4 +1,7 @@
 import * as assert from 'uvu/assert';
+import { DRIFT_LEVELS } from '#identity/drift';
+import { STRESS_STATES } from '#identity/state';
+import { LEADING_MODES } from '#identity/transitions';
 import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-suite';
 import { fakeInstance, fakeInstances } from '#test/console/pages/fakes/fake-instances';
 import type { TestPages, WatchedPage } from '#test/console/pages/fakes/pages-fixture';
@@ -106,6 +109,37 @@ list('has every row of a long fleet by keyboard, one page of data at a time', as
   await page.goBack();
   await page.getByRole('link', { name: 'Instance 1', exact: true }).waitFor();
   assertQuiet(opened);
+});
+
+list('counts an event once that the log repeats after a reconnect', async (pages) => {
+  pages.account.instances = fakeInstances(3);
+  await using opened = await pages.open('/security', await pages.desk.owner());
+  const { page } = opened;
+  const zero = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, 0]));
+  const counts = {
+    ...{ total: 3, unknown: 0, tags: [], different_tags: 0, recent_events: [] },
+    stress_states: { ...zero(STRESS_STATES), LOW: 3 },
+    drift_levels: { ...zero(DRIFT_LEVELS), D0: 3 },
+    dominant_modes: { ...zero(LEADING_MODES), None: 3 },
+    as_of: { time: '2026-01-15T12:00:00.000Z', events_cursor: 'c0' },
+  };
+  const event = {
+    ...{ id: 'evt_1', type: 'stress_changed', instance_id: 'inst_0000000000000001', cycle: 1 },
+    ...{ occurred_at: '2026-01-15T12:00:01.000Z', from: 'LOW', to: 'OVER' },
+  };
+  let streams = 0;
+  await page.route('**/api/fleet', (route) => route.fulfill({ json: { data: counts } }));
+  await page.route('**/api/events?**', (route) => {
+    streams += 1;
+    const body = `retry: 10\n\nid: c1\nevent: stress_changed\ndata: ${JSON.stringify(event)}\n\n`;
+    return route.fulfill({ contentType: 'text/event-stream', body });
+  });
+  await page.getByRole('link', { name: 'Fleet', exact: true }).click();
+  await page.getByRole('link', { name: /^OVER 1 / }).waitFor();
+  while (streams < 5) await page.waitForRequest('**/api/events?**');
+  await page.getByRole('link', { name: /^LOW 2 / }).waitFor();
+  await page.getByRole('link', { name: /^OVER 1 / }).waitFor();
+  assert.is(await page.locator('.changes li').count(), 1);
 });
 
 list('explains what to do if the fleet is empty', async (pages) => {

@@ -13,9 +13,4 @@ export type InstanceList = {
 export const fleetApi = {
   list: (query: URLSearchParams) => send<InstanceList>('GET', `/instances?${query}`),
   counts: () => get<FleetCounts>('/fleet'),
-  /**
-   * Checks whether the fleet can be read, and throws `Refused` otherwise. This call does not extend
-   * the session, because no person started the call.
-   */
-  look: () => send('GET', '/instances?limit=1', undefined, { 'x-unattended': 'true' }),
 };

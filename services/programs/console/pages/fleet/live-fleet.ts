@@ -1,12 +1,10 @@
-import { signal } from '@preact/signals';
+import { type ReadonlySignal, signal } from '@preact/signals';
 import type { AccountEvent } from '#clients/typescript/src/models';
 import { fleetApi } from '#pages/fleet/api';
 import { counted, FOLLOWED_TYPES, type LiveCounts, liveCounts } from '#pages/fleet/live-counts';
+import { AccountEvents } from '#pages/shell/account-events';
 import { Refused } from '#pages/shell/api';
-import { LiveStream, type StreamStatus } from '#pages/shell/live-stream';
-
-/** Minimum interval between two renders, in milliseconds. */
-const DRAW_MS_MIN = 200;
+import type { StreamStatus } from '#pages/shell/live-stream';
 
 /**
  * Minimum interval between two requests for counts, in milliseconds. The requests count for the
@@ -43,15 +41,16 @@ export type FleetState =
  */
 export class LiveFleet implements Disposable {
   readonly state = signal<FleetState>({ kind: 'loading' });
-  readonly status = signal<StreamStatus>('connecting');
   /** Names of the instances with the newest changes, by id. */
   readonly names = signal<ReadonlyMap<string, string>>(new Map());
   readonly #onEvents: (events: readonly AccountEvent[]) => void;
-  #stream: LiveStream<string> | undefined;
+  readonly #followed = new AccountEvents({
+    types: FOLLOWED_TYPES,
+    onEvents: (events) => this.#take(events),
+    onGap: () => this.#again(0),
+  });
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #drawing: ReturnType<typeof setTimeout> | undefined;
   #naming: ReturnType<typeof setTimeout> | undefined;
-  #waiting: AccountEvent[] = [];
   /** Time of the last repeated count. The first repetition need not wait. */
   #countedAtMs = Number.NEGATIVE_INFINITY;
   #isDisposed = false;
@@ -64,10 +63,13 @@ export class LiveFleet implements Disposable {
 
   [Symbol.dispose](): void {
     this.#isDisposed = true;
-    this.#stream?.[Symbol.dispose]();
+    this.#followed[Symbol.dispose]();
     clearTimeout(this.#timer);
-    clearTimeout(this.#drawing);
     clearTimeout(this.#naming);
+  }
+
+  get status(): ReadonlySignal<StreamStatus> {
+    return this.#followed.status;
   }
 
   /** Requests the counts, and follows the events after them. */
@@ -83,9 +85,8 @@ export class LiveFleet implements Disposable {
       if (this.#isDisposed) return;
       if (this.state.value.kind === 'ready') this.#countedAtMs = performance.now();
       this.state.value = { kind: 'ready', live: liveCounts(counts) };
-      this.#waiting = [];
       this.#nameSoon(0);
-      this.#follow(counts.as_of.events_cursor);
+      this.#followed.follow(counts.as_of.events_cursor);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       if (!this.#isDisposed) this.#refused(error);
@@ -127,36 +128,9 @@ export class LiveFleet implements Disposable {
     this.#timer ??= setTimeout(() => void this.count(), pauseMs);
   }
 
-  #follow(cursor: string): void {
-    this.#stream?.[Symbol.dispose]();
-    const types = FOLLOWED_TYPES.join(',');
-    this.#stream = new LiveStream<string>({
-      names: [...FOLLOWED_TYPES, 'gap'],
-      addressAfter: (lastId) => `/api/events?types=${types}&cursor=${lastId || cursor}`,
-      look: fleetApi.look,
-      onOpened: () => {},
-      onEvent: (name, _, data) => {
-        if (name === 'gap') this.#again(0);
-        else this.#take(JSON.parse(data));
-      },
-      onMissing: () => {},
-      onStatus: (status) => {
-        this.status.value = status;
-      },
-    });
-  }
-
-  #take(event: AccountEvent): void {
-    this.#waiting.push(event);
-    this.#drawing ??= setTimeout(() => this.#draw(), DRAW_MS_MIN);
-  }
-
-  #draw(): void {
-    this.#drawing = undefined;
-    const events = this.#waiting;
-    this.#waiting = [];
+  #take(events: readonly AccountEvent[]): void {
     const { value: state } = this.state;
-    if (state.kind !== 'ready' || events.length === 0) return;
+    if (state.kind !== 'ready') return;
     const live = events.reduce(counted, state.live);
     this.state.value = { kind: 'ready', live };
     this.#onEvents(events);

@@ -42,6 +42,4 @@ export const webhookApi = {
   redeliver: (id: string, positions: readonly number[]) =>
     post(`${at(id)}/redeliver`, { positions }),
   events: (query: URLSearchParams) => send<EventsPage>('GET', `/events?${query}`),
-  /** Checks whether the log can be read, and throws `Refused` otherwise. */
-  look: () => send('GET', '/events?order=desc&limit=1', undefined, UNATTENDED),
 };

@@ -1,8 +1,9 @@
-import { signal } from '@preact/signals';
+import { type ReadonlySignal, signal } from '@preact/signals';
 import type { AccountEvent } from '#clients/typescript/src/models';
 import type { TransitionType } from '#identity/transitions';
+import { AccountEvents } from '#pages/shell/account-events';
 import { Refused } from '#pages/shell/api';
-import { LiveStream, type StreamStatus } from '#pages/shell/live-stream';
+import type { StreamStatus } from '#pages/shell/live-stream';
 import { webhookApi } from '#pages/webhooks/api';
 
 /** Events of one request: about two screens. */
@@ -10,9 +11,6 @@ const PAGE_EVENTS = 50;
 
 /** Maximum number of events on the page, a few MiB. Beyond, the oldest are dropped. */
 const EVENTS_MAX = 2_000;
-
-/** Minimum interval between two renders, in milliseconds. */
-const DRAW_MS_MIN = 200;
 
 /** Events on the page. */
 export type LogView = {
@@ -35,23 +33,28 @@ type LogState =
 /** The log of the account for some types: newest events first, kept up to date by the stream. */
 export class LiveLog implements Disposable {
   readonly state = signal<LogState>({ kind: 'loading' });
-  readonly status = signal<StreamStatus>('connecting');
   readonly isPaused = signal(false);
   readonly #types: readonly TransitionType[];
-  #stream: LiveStream<string> | undefined;
-  #drawing: ReturnType<typeof setTimeout> | undefined;
-  #waiting: AccountEvent[] = [];
+  readonly #followed: AccountEvents;
   #isDisposed = false;
 
   constructor(types: readonly TransitionType[]) {
     this.#types = types;
+    this.#followed = new AccountEvents({
+      types,
+      onEvents: (events) => this.#take(events),
+      onGap: () => this.#change((view) => ({ ...view, isMissing: true })),
+    });
     void this.load();
   }
 
   [Symbol.dispose](): void {
     this.#isDisposed = true;
-    this.#stream?.[Symbol.dispose]();
-    clearTimeout(this.#drawing);
+    this.#followed[Symbol.dispose]();
+  }
+
+  get status(): ReadonlySignal<StreamStatus> {
+    return this.#followed.status;
   }
 
   /** Loads the newest events, and follows the events after them. */
@@ -59,12 +62,11 @@ export class LiveLog implements Disposable {
     try {
       const { data, pagination } = await webhookApi.events(this.#query());
       if (this.#isDisposed) return;
-      this.#waiting = [];
       this.isPaused.value = false;
       const older = pagination.has_more ? pagination.next_cursor : undefined;
       const view = { events: data, older, held: [], isMissing: false };
       this.state.value = { kind: 'ready', view };
-      this.#follow(pagination.newer_cursor ?? '');
+      this.#followed.follow(pagination.newer_cursor ?? '');
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       if (!this.#isDisposed) this.state.value = { kind: 'failed', refusal: error };
@@ -103,34 +105,8 @@ export class LiveLog implements Disposable {
     return query;
   }
 
-  #follow(cursor: string): void {
-    this.#stream?.[Symbol.dispose]();
-    const types = this.#types.join(',');
-    this.#stream = new LiveStream<string>({
-      names: [...this.#types, 'gap'],
-      addressAfter: (lastId) => `/api/events?types=${types}&cursor=${lastId || cursor}`,
-      look: webhookApi.look,
-      onOpened: () => {},
-      onEvent: (name, _, data) => {
-        if (name === 'gap') this.#change((view) => ({ ...view, isMissing: true }));
-        else this.#take(JSON.parse(data));
-      },
-      onMissing: () => {},
-      onStatus: (status) => {
-        this.status.value = status;
-      },
-    });
-  }
-
-  #take(event: AccountEvent): void {
-    this.#waiting.push(event);
-    this.#drawing ??= setTimeout(() => this.#draw(), DRAW_MS_MIN);
-  }
-
-  #draw(): void {
-    this.#drawing = undefined;
-    const arrived = this.#waiting.reverse();
-    this.#waiting = [];
+  #take(events: readonly AccountEvent[]): void {
+    const arrived = events.toReversed();
     this.#change((view) =>
       this.isPaused.value
         ? { ...view, held: [...newIn(arrived, view), ...view.held].slice(0, EVENTS_MAX) }
