@@ -171,11 +171,13 @@ searches('the search yields after 2 ms, and ignores changes made meanwhile', () 
   }
 });
 
-searches('only a complete and exact id is found', () => {
-  const listing = listingOf(['inst_12', 'inst_1'].map((id) => rowOf(id, 1)));
+searches('a part of an id is found, but no word that ids contain by chance', () => {
+  const ids = ['inst_00face00abc123ff', 'inst_face00000000abc1'];
+  const listing = listingOf(ids.map((id) => rowOf(id, 1)));
   const page = { limit: 9, offset: 0, sort: 'name', order: 'asc' } as const;
   const found = (text: string) => listing.search(text, page, () => 0).next().value?.total;
-  assert.equal([found('inst_1'), found('inst_'), found('INST_1')], [1, 0, 0]);
+  assert.equal(['inst_face', 'abc123', 'inst_', ids[0] ?? ''].map(found), [1, 1, 2, 1]);
+  assert.equal(['face', 'abc12', 'FACE00', 'inst_x'].map(found), [0, 0, 0, 0]);
 });
 
 const walks = suite('paging by name');

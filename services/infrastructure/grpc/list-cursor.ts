@@ -44,7 +44,7 @@ export type ListingPage = {
   readonly offset: number;
   readonly sort: InstancesSort;
   readonly order: 'asc' | 'desc';
-  /** Name part in any case, or a whole id; undefined: all instances (decision 254). */
+  /** Part of the name in any case, or of the id; undefined: all instances (decision 254). */
   readonly search?: string | undefined;
   /** Wanted values; undefined: all instances. Needs an index. */
   readonly filter?: InstanceFilter | undefined;

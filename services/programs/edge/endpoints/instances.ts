@@ -86,7 +86,7 @@ export const listInstances = endpoint({
   description:
     'Ordered by `created_at` (ties by id) or by `name` (by code point; ties by `created_at`, ' +
     'then id). `search` selects instances whose name contains the text, in any case, or whose id ' +
-    'equals the text; `total` counts the selected instances. With `cursor`, each instance that ' +
+    'contains the text, from six digits on; `total` counts the selected instances. With `cursor`, each instance that ' +
     'exists throughout appears exactly once, even if instances are created, renamed or deleted ' +
     'meanwhile. A parameter out of range is refused with 400, never clamped.\n\n' +
     '`stress`, `drift`, `dominant_mode` and `tag.…` select instances by their present values, and ' +

@@ -38,6 +38,9 @@ type WebhookCounts = Readonly<Record<'active' | 'failing' | 'paused', number>>;
 /** An object of the API. */
 type Data = Readonly<Record<string, unknown>>;
 
+/** Host of an endpoint's address, its name in audit lines. A path or query can have secrets. */
+const hostOf = (url: unknown): string => URL.parse(String(url))?.host ?? '';
+
 /** Maximum duration of `counts`, in milliseconds: the account is answered without an engine. */
 const COUNTS_MS_MAX = 1_000;
 
@@ -83,7 +86,7 @@ export class AccountWebhooks {
   /** Creates an endpoint. The answer has its secret. */
   async create(caller: WebhookCaller, settings: WebhookSettings): Promise<Data> {
     const id = `whk_${this.#ports.randomness.hex(ID_DIGITS)}`;
-    await caller.audited?.begin(id);
+    await caller.audited?.begin(id, { after: { name: hostOf(settings.url) } });
     const { secret, sealedSecret } = this.#newSecret(id);
     const sealed = { ...settings, sealedSecret };
     const question = { action: 'create', endpointId: id, settings: sealed } as const;
@@ -122,8 +125,9 @@ export class AccountWebhooks {
   async #written(caller: WebhookCaller, question: Question): Promise<Data> {
     const deadlineAtMs = this.#deadline();
     const { endpointId } = question;
-    await this.#ask(caller, { action: 'read', endpointId }, deadlineAtMs);
-    await caller.audited?.begin(endpointId);
+    const present = await this.#ask(caller, { action: 'read', endpointId }, deadlineAtMs);
+    // After a deletion, only the line has the address.
+    await caller.audited?.begin(endpointId, { before: { name: hostOf(present['url']) } });
     return await this.#ask(caller, question, deadlineAtMs);
   }
 

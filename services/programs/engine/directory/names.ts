@@ -110,10 +110,15 @@ export class SearchSlice {
 }
 
 /**
- * Returns a predicate: whether a row's name contains `text` in any case, or its id equals `text`.
+ * Part of an id: the prefix with any digits, or at least six digits. Fewer digits are words, such as
+ * `face`, and would find ids by chance.
  */
+const PART_OF_ID = /^(?:inst_[0-9a-f]*|[0-9a-f]{6,})$/;
+
+/** Returns a predicate: whether a row's name contains `text` in any case, or its id contains `text`. */
 export function searchFor(text: string): (row: ListedInstance) => boolean {
   // Twice as fast as comparing lower-case names, which would copy each name.
   const pattern = new RegExp(RegExp.escape(text), 'iu');
-  return ({ name, instanceId }) => pattern.test(name) || instanceId === text;
+  if (!PART_OF_ID.test(text)) return ({ name }) => pattern.test(name);
+  return ({ name, instanceId }) => instanceId.includes(text) || pattern.test(name);
 }

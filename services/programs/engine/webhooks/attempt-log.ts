@@ -101,6 +101,7 @@ function bytesOf({ request, answer }: AttemptBodies): number {
 /** The last attempts of one endpoint. Further ones replace the oldest. */
 export class AttemptLog implements Disposable {
   readonly #memory: BodyMemory;
+  #isDisposed = false;
   readonly #attempts: Attempt[] = [];
 
   constructor(memory: BodyMemory) {
@@ -109,6 +110,8 @@ export class AttemptLog implements Disposable {
 
   add(attempt: Attempt): void {
     this.#attempts.push(attempt);
+    // An attempt can end after its endpoint was deleted.
+    if (this.#isDisposed) return;
     this.#memory.keep(attempt);
     const older = this.#attempts.at(-1 - BODIES_OF_ENDPOINT_MAX);
     if (older !== undefined) this.#memory.drop(older);
@@ -122,6 +125,7 @@ export class AttemptLog implements Disposable {
 
   /** Drops all bodies. */
   [Symbol.dispose](): void {
+    this.#isDisposed = true;
     for (const attempt of this.#attempts) this.#memory.drop(attempt);
   }
 }

@@ -245,7 +245,7 @@ class Instances:
             cursor: ``next_cursor`` from the previous page, instead of ``offset``.
             sort: ``created_at`` (default), ``name``, or ``changed_at``: the newest event.
             order: ``asc`` or ``desc`` (default).
-            search: Part of the name, or a whole id; 1 to 64 code points.
+            search: Part of the name, or of the id; 1 to 64 code points.
             stress: Wanted stress states; default all.
             drift: Wanted drift levels; default all.
             dominant_mode: Wanted first dominant modes; ``None``: all modes are weak. Default all.

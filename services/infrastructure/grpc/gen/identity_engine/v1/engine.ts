@@ -229,7 +229,7 @@ export interface ListInstances {
   ascending: boolean;
 }
 
-/** Page of the instances whose name contains the text, ignoring case, or whose id equals the text. */
+/** Page of the instances whose name contains the text, ignoring case, or whose id contains the text. */
 export interface SearchInstances {
   text: string;
   page: ListInstances | undefined;
