@@ -34,7 +34,13 @@ function engines(count: number, before: (call: EngineCall) => void = () => {}, c
       const rows = Math.max(0, Math.min(limit, count - offset));
       const data = Array.from({ length: rows }, (_, row) => {
         const index = count - 1 - offset - row;
-        return { id: idOf(index), name: `Instance ${index}`, cycle_count: index + 1 };
+        const created = '2026-01-10T08:00:00.000Z';
+        return {
+          id: idOf(index),
+          name: `Instance ${index}`,
+          cycle_count: index + 1,
+          created_at: created,
+        };
       });
       return { data, pagination: { total: count } };
     }

@@ -96,7 +96,7 @@ export class LimiterCluster {
     const news = busAccountNews({ ...place, bus });
     const accountNews: AccountNews = {
       isHeard: true,
-      announce: (accountId) => this.isHeard && news.announce(accountId),
+      announce: (...ids) => this.isHeard && news.announce(...ids),
       onChange: (listener) => {
         const listening = news.onChange(listener);
         this.listeners += 1;

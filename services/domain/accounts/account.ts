@@ -120,8 +120,8 @@ export function creatorFrom(text: string | undefined): Creator | undefined {
 }
 
 /**
- * Announcements: an account's plan, status or keys have changed. An announcement contains only the
- * account id, so listeners read the account again. Announcements may be late, repeated or lost.
+ * Announcements: an account's plan, status or keys have changed, or only the rights of one member.
+ * An announcement contains only ids, so listeners read the account again. Announcements may be late, repeated or lost.
  * Every listener must also poll for changes. Source: architecture 4.
  */
 export interface AccountNews {
@@ -130,7 +130,10 @@ export interface AccountNews {
   /**
    * Notifies every listener, including local listeners. Must be called after the change is stored.
    */
-  announce(accountId: string): void;
-  /** Calls `listener` for every change, until disposed. `listener` must not throw. */
-  onChange(listener: (accountId: string) => void): Disposable;
+  announce(accountId: string, memberId?: string): void;
+  /**
+   * Calls `listener` for every change, until disposed. `memberId` is the user whose rights or session
+   * changed; undefined if the account changed. `listener` must not throw.
+   */
+  onChange(listener: (accountId: string, memberId: string | undefined) => void): Disposable;
 }

@@ -75,7 +75,9 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
     );
     const { accounts, meters: months, keyUses, accountNews, clock, randomness } = ports.limiter;
     this.#keyUses = new KeyUses(keyUses, clock);
-    this.#listening = accountNews.onChange((accountId) => void this.#heard(accountId));
+    this.#listening = accountNews.onChange((accountId, memberId) => {
+      if (memberId === undefined) void this.#heard(accountId);
+    });
     this.admin = accountAdmin({
       accounts,
       keyUses,

@@ -210,28 +210,31 @@ export function accountSubject(prefix: string): string {
 
 /**
  * Account changes over a bus. A message is text, readable with `nats sub`: the cluster id, a space
- * and the account id. Silently ignores all other messages on the subject.
+ * and the account id, and for a change of one member another space and the user id. Release 1.0 ignores
+ * such a message. Silently ignores all other messages on the subject.
  */
 export function busAccountNews({ bus, prefix, cluster }: BusAccountNewsOptions): AccountNews {
   const subject = accountSubject(prefix);
   const mark = Buffer.from(`${cluster} `);
 
-  function accountIn(message: Uint8Array): string | undefined {
-    if (!mark.equals(message.subarray(0, mark.length))) return undefined;
+  function idsIn(message: Uint8Array): readonly string[] {
+    if (!mark.equals(message.subarray(0, mark.length))) return [];
     // Latin-1 maps every byte to one character, so decoding cannot fail.
-    const id = Buffer.from(message.subarray(mark.length)).toString('latin1');
-    return isAccountId(id) ? id : undefined;
+    return Buffer.from(message.subarray(mark.length)).toString('latin1').split(' ');
   }
 
   return {
     get isHeard() {
       return bus.isConnected;
     },
-    announce: (accountId) => bus.publish(subject, Buffer.concat([mark, Buffer.from(accountId)])),
+    announce(accountId, memberId) {
+      const ids = memberId === undefined ? accountId : `${accountId} ${memberId}`;
+      bus.publish(subject, Buffer.concat([mark, Buffer.from(ids)]));
+    },
     onChange: (listener) =>
       bus.subscribe(subject, (message) => {
-        const accountId = accountIn(message);
-        if (accountId !== undefined) listener(accountId);
+        const [accountId = '', memberId] = idsIn(message);
+        if (isAccountId(accountId)) listener(accountId, memberId);
       }),
   };
 }

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import * as assert from 'uvu/assert';
+import type { AccountNews } from '#accounts/account';
 import type { StreamCursor, StreamEnd } from '#edge/events/event-stream';
 import { EventStreams } from '#edge/events/open-streams';
 import { type EngineAnswer, type EventCursor, plainAnswer } from '#grpc/engine-messages';
@@ -67,13 +68,13 @@ export function streamsUnderTest(
 ) {
   const clock = new ManualClock();
   const ended: StreamEnd[] = [];
-  const listeners = new Set<(accountId: string) => void>();
+  const listeners = new Set<Parameters<AccountNews['onChange']>[0]>();
   const accountNews = {
     isHeard: true,
-    announce: (accountId: string) => {
-      for (const listener of listeners) listener(accountId);
+    announce: (accountId: string, memberId?: string) => {
+      for (const listener of listeners) listener(accountId, memberId);
     },
-    onChange(listener: (accountId: string) => void) {
+    onChange(listener: Parameters<AccountNews['onChange']>[0]) {
       listeners.add(listener);
       return { [Symbol.dispose]: () => void listeners.delete(listener) };
     },

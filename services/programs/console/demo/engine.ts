@@ -55,7 +55,11 @@ export class DemoEngine {
     if (applied >= observations.length) return;
     if (resetAfter !== undefined && applied <= resetAfter) {
       await this.#process(place.id, observations.slice(applied, resetAfter), grant);
-      await this.#ask(place.id, { kind: 'reset', mode: 'initial' }, grant);
+      // Another console may load the same agent: the version prevents a second reset.
+      const { etag } = await this.#ask(place.id, { kind: 'readInstance' }, grant);
+      const count = await grant.reads.observationCount(place.id);
+      if (count !== resetAfter) throw newerObservations(place.id);
+      await this.#ask(place.id, { kind: 'reset', mode: 'initial' }, grant, etag);
     }
     const rest = observations.slice(Math.max(applied, resetAfter ?? 0));
     await this.#process(place.id, rest, grant);
@@ -129,6 +133,7 @@ export class DemoEngine {
     try {
       const answer = await this.#ask(id, { kind: 'process', observations, ...batch }, grant);
       grant.used += answer.cycles;
+      if (answer.cycles !== count) throw newerObservations(id);
     } catch (error) {
       if (toFault(error).isOutcomeUnknown) grant.unknown += count;
       throw error;
@@ -150,6 +155,12 @@ export class DemoEngine {
       ...(modelVersion === undefined ? {} : { modelVersion }),
     });
   }
+}
+
+/** The engine applies no observation that is older than the newest observation of an instance. */
+function newerObservations(id: string): Fault {
+  const text = `the agent ${id} has newer observations; remove the demonstration and load it again`;
+  return new Fault('conflict', text);
 }
 
 /** Reasons of a create whose id is taken by an instance that exists or existed. */

@@ -5,7 +5,7 @@ import type { ConsoleConfig, ConsolePorts } from '#console/app/ports';
 import { DEMO_AGENTS } from '#console/demo/content';
 import { DemoEngine, type Grant } from '#console/demo/engine';
 import { DEMO_TAG, isDemo } from '#console/demo/marks';
-import { isPlaceOf } from '#console/demo/places';
+import { agentsById } from '#console/demo/places';
 import { cyclesOf, weekOf } from '#console/demo/weeks';
 import { Admission, type AdmissionCall, type Admitted, LimitedKeys } from '#edge/callers/admission';
 import type { Caller } from '#edge/http';
@@ -24,8 +24,8 @@ const AGENTS_AT_ONCE = 8;
 /** Maximum loads and removals that a console performs at the same time. */
 const ACCOUNTS_AT_ONCE = 4;
 
-/** Maximum instances that one removal deletes. A page repeats the request for further instances. */
-const REMOVED_MAX = 500;
+/** Maximum instances with the mark that are read: many forks of a demonstration. */
+const MARKED_MAX = 1_000;
 
 /** Ports of the demonstration. */
 export type DemoPorts = Pick<ConsolePorts, 'engine' | 'limiter' | 'accounts' | 'clock' | 'metrics'>;
@@ -34,7 +34,18 @@ export type DemoPorts = Pick<ConsolePorts, 'engine' | 'limiter' | 'accounts' | '
 export type DemoCaller = { readonly caller: Caller; readonly address: string };
 
 /** An instance of the demonstration, as listed. */
-type Marked = { readonly id: string; readonly createdAtMs: number };
+type Marked = {
+  readonly id: string;
+  readonly name: string;
+  readonly slug: string;
+  readonly createdAtMs: number;
+};
+
+/** Changed instances, for the audit trail. */
+type Changed = { readonly instances: number; readonly names: readonly string[] };
+
+/** Writes the audit lines around a load or removal. */
+type Around = (act: () => Promise<Changed>) => Promise<Changed>;
 
 /**
  * Demonstration fleets of all accounts. A load counts as one request of the account, and each
@@ -62,8 +73,7 @@ export class DemoFleets {
 
   /** The present state. Rejects with `index_rebuilding` while the engine builds the index. */
   async standing(accountId: string): Promise<DemoFleet> {
-    const { total } = await this.#reads(accountId).listTagged(0, DEMO_TAG);
-    return viewOf(total);
+    return viewOf((await marked(accountId, this.#reads(accountId))).length);
   }
 
   /**
@@ -71,10 +81,7 @@ export class DemoFleets {
    * `quota_exceeded`, `rate_limited` or `instance_limit` before any change, and with `conflict` if
    * a load or removal of the account is in progress.
    */
-  async load(
-    asked: DemoCaller,
-    around: (act: () => Promise<number>) => Promise<number>,
-  ): Promise<DemoFleet> {
+  async load(asked: DemoCaller, around: Around): Promise<DemoFleet> {
     const { accountId } = asked.caller;
     using _ = this.#begin(accountId);
     const reads = this.#reads(accountId);
@@ -93,30 +100,27 @@ export class DemoFleets {
         await untilFailure(DEMO_AGENTS, (agent) =>
           this.#engine.bringUp(agent, plan.places.get(agent.slug), grant),
         );
-        return DEMO_AGENTS.length;
+        return changed(DEMO_AGENTS);
       });
-      return viewOf(Math.max(loaded, plan.present));
+      return viewOf(loaded.instances);
     } finally {
       await this.#settle(call, admitted, grant);
     }
   }
 
-  /** Deletes every instance with the mark, and no other instance. */
-  async remove(
-    asked: DemoCaller,
-    around: (act: () => Promise<number>) => Promise<number>,
-  ): Promise<DemoFleet> {
+  /** Deletes the agents that still have the mark, and no other instance, such as a fork. */
+  async remove(asked: DemoCaller, around: Around): Promise<DemoFleet> {
     const { accountId } = asked.caller;
     using _ = this.#begin(accountId);
     const reads = this.#reads(accountId);
-    const { rows, total } = await marked(reads, REMOVED_MAX);
-    if (total === 0) return viewOf(0);
+    const rows = await marked(accountId, reads);
+    if (rows.length === 0) return viewOf(0);
     await this.#admit(this.#callOf(asked, 0));
-    const removed = await around(async () => {
+    await around(async () => {
       await untilFailure(rows, ({ id }) => this.#engine.removeMarked(accountId, id, reads));
-      return rows.length;
+      return changed(rows);
     });
-    return viewOf(total - removed);
+    return viewOf(0);
   }
 
   #reads(accountId: string): EngineReads {
@@ -125,19 +129,15 @@ export class DemoFleets {
 
   /** Instances of earlier loads by agent, and the cycles that are still to be applied. */
   async #planOf(accountId: string, reads: EngineReads) {
-    const { rows, total } = await marked(reads, REMOVED_MAX);
-    const places = new Map<string, Marked>();
-    for (const agent of rows.length === 0 ? [] : DEMO_AGENTS) {
-      const place = rows.find((row) => isPlaceOf(accountId, agent.slug, row));
-      if (place !== undefined) places.set(agent.slug, place);
-    }
+    const rows = await marked(accountId, reads);
+    const places = new Map(rows.map((row) => [row.slug, row]));
     let cycles = 0;
     await forEachConcurrently(DEMO_AGENTS, AGENTS_AT_ONCE, async (agent) => {
       const place = places.get(agent.slug);
       const applied = place === undefined ? 0 : await reads.observationCount(place.id);
       cycles += Math.max(0, weekOf(agent, 0).observations.length - applied);
     });
-    return { places, cycles, present: total, missing: DEMO_AGENTS.length - places.size };
+    return { places, cycles, present: rows.length, missing: DEMO_AGENTS.length - places.size };
   }
 
   /** Throws `instance_limit` if the missing agents do not fit, so that no part is created. */
@@ -197,15 +197,25 @@ async function untilFailure<Item>(
   if (failures.length > 0) throw failures[0];
 }
 
-/** Instances with the mark, at most `max`, and their total number. */
-async function marked(reads: EngineReads, max: number) {
+/** Agents of the demonstration that still have the mark, among the first instances with the mark. */
+async function marked(accountId: string, reads: EngineReads): Promise<readonly Marked[]> {
   const first = await reads.listTagged(0, DEMO_TAG);
   const rows = [...first.rows];
-  for (let offset = PAGE_ROWS_MAX; offset < Math.min(first.total, max); ) {
+  for (let offset = PAGE_ROWS_MAX; offset < Math.min(first.total, MARKED_MAX); ) {
     rows.push(...(await reads.listTagged(offset, DEMO_TAG)).rows);
     offset += PAGE_ROWS_MAX;
   }
-  return { rows: rows.filter(({ tags }) => isDemo(tags)), total: first.total };
+  const slugs = DEMO_AGENTS.map(({ slug }) => slug);
+  const times = rows.map(({ createdAtMs }) => createdAtMs);
+  const agents = agentsById(accountId, slugs, times);
+  return rows.flatMap(({ id, name, tags, createdAtMs }) => {
+    const slug = agents.get(id);
+    return slug === undefined || !isDemo(tags) ? [] : [{ id, name, slug, createdAtMs }];
+  });
+}
+
+function changed(agents: readonly { readonly name: string }[]): Changed {
+  return { instances: agents.length, names: agents.map(({ name }) => name) };
 }
 
 function viewOf(instances: number): DemoFleet {

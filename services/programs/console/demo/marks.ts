@@ -1,4 +1,4 @@
-/** Tag of the instances of a demonstration. The removal deletes every instance with this tag. */
+/** Tag of the instances of a demonstration, and of their forks. */
 export const DEMO_TAG = ['demo', 'sample week'] as const;
 
 /** Whether an instance belongs to a demonstration. */

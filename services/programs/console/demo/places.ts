@@ -24,14 +24,24 @@ export function idsOf(accountId: string, slug: string, nowMs: number): readonly 
   });
 }
 
-/** Whether a load has created an instance for this agent. A load can end on the day after. */
-export function isPlaceOf(
+/**
+ * Agents by the ids that loads can have created, for the days of some instances. A fork has
+ * the tags of an agent, but no such id.
+ */
+export function agentsById(
   accountId: string,
-  slug: string,
-  instance: { readonly id: string; readonly createdAtMs: number },
-): boolean {
-  const { id, createdAtMs } = instance;
-  return [createdAtMs, createdAtMs - DAY_MS].some((ms) => idsOf(accountId, slug, ms).includes(id));
+  slugs: readonly string[],
+  createdAtMs: readonly number[],
+): ReadonlyMap<string, string> {
+  // A load can end on the day after.
+  const days = new Set(createdAtMs.flatMap((ms) => [dayOf(ms), dayOf(ms - DAY_MS)]));
+  const agents = new Map<string, string>();
+  for (const day of days) {
+    for (const slug of slugs) {
+      for (const id of idsOf(accountId, slug, Date.parse(day))) agents.set(id, slug);
+    }
+  }
+  return agents;
 }
 
 /** Seconds until the day of `nowMs` ends. */

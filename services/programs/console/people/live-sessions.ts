@@ -159,16 +159,15 @@ export class LiveSessions {
       return worthOf(session, { ...user, credentialsVersion }, nowMs) !== 'over';
     };
     const accounts = new Set(ended.filter(isRecent).map(({ accountId }) => accountId));
-    for (const accountId of accounts) this.closeStreams(accountId);
+    for (const accountId of accounts) this.closeStreams(accountId, user.id);
   }
 
   /**
-   * Closes all event streams of an account, in every console and edge. Called after a person lost
-   * rights in the account: the stream of this person is refused when it reconnects. The streams of
-   * other callers reconnect by themselves, within 3 s and without a lost event.
+   * Closes the event streams of a member in an account, in every console. Called after the member lost
+   * rights: a stream is refused when it reconnects. Streams that may go on reconnect by themselves.
    */
-  closeStreams(accountId: string): void {
-    this.#ports.accountNews?.announce(accountId);
+  closeStreams(accountId: string, userId: string): void {
+    this.#ports.accountNews?.announce(accountId, userId);
   }
 
   async #renew(from: Session, session: Session): Promise<void> {

@@ -28,8 +28,8 @@ export function demoRoutes({ live, audit, fleets }: DemoParts): ConsoleRoute[] {
   const remove = { method: 'DELETE', ...writes } as const;
   const audited =
     ({ caller, visit }: DemoAsked, action: AuditAction) =>
-    (act: () => Promise<number>) =>
-      audit.around(lineOf(caller, visit, action), act, (instances) => ({ after: { instances } }));
+    <Changed extends Readonly<Record<string, unknown>>>(act: () => Promise<Changed>) =>
+      audit.around(lineOf(caller, visit, action), act, (after) => ({ after }));
   return [
     callerRoute(live, show, async ({ caller }) =>
       shown(await fleets.standing(caller.membership.accountId)),

@@ -144,7 +144,7 @@ async function leftBy(
   const email = (await users.find(userId))?.user.email;
   const before = await members.find(accountId);
   await change(email === undefined ? {} : { email });
-  live.closeStreams(accountId);
+  live.closeStreams(accountId, userId);
   const after = await members.find(accountId);
   const kept = new Set(after.links.map(({ digest }) => digest));
   const nowMs = clock.wallMs();

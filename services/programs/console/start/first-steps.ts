@@ -5,6 +5,7 @@ import { type ConsoleRoute, callerRoute } from '#console/app/route';
 import { shown } from '#console/app/visit';
 import { isDemo } from '#console/demo/marks';
 import type { LiveSessions } from '#console/people/live-sessions';
+import { KeptResults } from '#console/usage/kept-results';
 import { EngineReads } from '#edge/serve/engine-reads';
 import { Fault, toFault } from '#errors/fault';
 
@@ -17,6 +18,12 @@ const READS_MS_MAX = 5_000;
  */
 const INSPECTED_MAX = 3;
 
+/**
+ * Answers are kept for four seconds: open pages ask every five seconds, and all pages of an account
+ * together cost the engine one answer.
+ */
+const KEEPING = { atOnce: 16, waitingMax: 16, keptMax: 256, keptMs: 4_000 };
+
 /** `User-Agent` of the client libraries, the MCP server and the adapters for agents. */
 const CLIENT_LIBRARY = /^identity-engine-/;
 
@@ -26,10 +33,12 @@ type StartPorts = Pick<ConsolePorts, 'engine' | 'clock' | 'accounts' | 'keys'>;
 /** Route for the overview: number of instances, and first steps of the account. */
 export function startRoutes(ports: StartPorts & { readonly live: LiveSessions }): ConsoleRoute[] {
   const start = { method: 'GET', path: '/start', permission: 'instances.read' } as const;
+  const results = new KeptResults<Start>(ports.clock, KEEPING);
   return [
-    callerRoute(ports.live, start, async ({ caller }) =>
-      shown(await startOf(ports, caller.membership.accountId)),
-    ),
+    callerRoute(ports.live, start, async ({ caller: { membership } }) => {
+      const { accountId } = membership;
+      return shown(await results.of(accountId, () => startOf(ports, accountId)));
+    }),
   ];
 }
 

@@ -360,7 +360,9 @@ export class LimitedKeys implements Disposable {
 
   constructor(clock: Clock, news: AccountNews | undefined) {
     this.#clock = clock;
-    this.#subscription = news?.onChange((accountId) => this.#forget(accountId));
+    this.#subscription = news?.onChange((accountId, memberId) => {
+      if (memberId === undefined) this.#forget(accountId);
+    });
   }
 
   /** Figures from a cached refusal; undefined if the limiter must be asked. */

@@ -97,7 +97,7 @@ type StreamPlace = Disposable & {
 
 /** A reserved place whose first engine call is running. */
 type Opening = {
-  readonly accountId: string;
+  readonly caller: Caller;
   isChanged: boolean;
   readonly end: (why: StreamEnd) => void;
 };
@@ -125,7 +125,7 @@ export class EventStreams {
 
   constructor(ports: EventStreamsPorts) {
     this.#ports = ports;
-    this.#subscription = ports.accountNews?.onChange((accountId) => this.#changed(accountId));
+    this.#subscription = ports.accountNews?.onChange((...ids) => this.#changed(...ids));
   }
 
   /** How many streams are open. */
@@ -151,7 +151,7 @@ export class EventStreams {
     this.#places += 1;
     const release = this.#counted(caller);
     const { promise: over, resolve: end } = Promise.withResolvers<StreamEnd>();
-    const opening: Opening = { accountId, isChanged: false, end };
+    const opening: Opening = { caller, isChanged: false, end };
     if (this.#isDraining) end('drain');
     this.#opening.add(opening);
     return {
@@ -220,20 +220,22 @@ export class EventStreams {
     return startedMs + Math.min(keyMs, longestMs * (1 - AGE_JITTER * this.#ports.random()));
   }
 
-  #changed(accountId: string): void {
-    this.#endOf(accountId);
+  #changed(accountId: string, memberId: string | undefined): void {
+    const isOf = ({ accountId: own, member }: Caller): boolean =>
+      own === accountId && (memberId === undefined || member?.userId === memberId);
+    this.#endOf(isOf);
     // Repeat, because streams may have been admitted meanwhile according to the old state.
-    this.#ports.clock.after(CHANGE_MS, () => this.#endOf(accountId));
+    this.#ports.clock.after(CHANGE_MS, () => this.#endOf(isOf));
   }
 
-  #endOf(accountId: string): void {
+  #endOf(isOf: (caller: Caller) => boolean): void {
     for (const opening of this.#opening) {
-      if (opening.accountId !== accountId) continue;
+      if (!isOf(opening.caller)) continue;
       opening.isChanged = true;
       opening.end('account');
     }
     for (const stream of this.#open.keys()) {
-      if (stream.caller.accountId === accountId) this.#sendAway(stream, 'account');
+      if (isOf(stream.caller)) this.#sendAway(stream, 'account');
     }
   }
 
