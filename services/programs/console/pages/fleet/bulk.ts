@@ -4,6 +4,7 @@ import { PAGE_ROWS } from '#pages/fleet/rows';
 import { type FleetView, queryOf } from '#pages/fleet/view';
 import { instanceApi } from '#pages/instance/api';
 import { Refused } from '#pages/shell/api';
+import { randomKey } from '#pages/shell/idempotency-key';
 
 /** Maximum number of instances in one action, so that a person can follow it. */
 export const BULK_MAX = 1_000;
@@ -18,8 +19,6 @@ const WAIT_S = 5;
 export type BulkAction =
   | { readonly kind: 'tag'; readonly key: string; readonly value: string }
   | { readonly kind: 'untag'; readonly key: string }
-  /** Restores tags, to take an action back. */
-  | { readonly kind: 'restore' }
   | { readonly kind: 'reset'; readonly mode: string }
   | { readonly kind: 'delete' };
 
@@ -28,7 +27,7 @@ type BulkFailure = { readonly of: ListedInstance; readonly refusal: Refused };
 
 /** Progress of an action. */
 export type BulkProgress = {
-  readonly done: readonly ListedInstance[];
+  readonly done: number;
   readonly failed: readonly BulkFailure[];
   readonly total: number;
   /** Seconds until the account's limit of requests allows the next request. */
@@ -44,84 +43,165 @@ export async function allOf(view: FleetView): Promise<ListedInstance[]> {
   for (;;) {
     const { data, pagination } = await fleetApi.list(query);
     found.push(...data);
-    if (pagination.next_cursor === null || found.length >= BULK_MAX)
+    if (pagination.next_cursor === null || found.length >= BULK_MAX) {
       return found.slice(0, BULK_MAX);
+    }
     query.set('cursor', pagination.next_cursor);
   }
 }
 
+/** What takes an action back for one instance. */
+type Undo = () => Promise<unknown>;
+
 /**
- * Applies an action to each instance with its own request, a few at a time, and calls `onProgress`
- * after each answer. If the account's limit of requests is reached, waits and continues. Stops
- * before the next request when `signal` aborts.
+ * An action on each of some instances, a few at a time. If the account's limit of requests is
+ * reached, waits and continues. A failed instance can be tried again: a request whose answer was
+ * lost has no second effect.
  */
-export async function applyInBulk(
-  targets: readonly ListedInstance[],
-  action: BulkAction,
-  onProgress: (progress: BulkProgress) => void,
-  signal: AbortSignal,
-): Promise<void> {
-  const done: ListedInstance[] = [];
-  const failed: BulkFailure[] = [];
-  const queue = [...targets];
-  const report = (waitS?: number, isOver = false) =>
-    onProgress({ done: [...done], failed: [...failed], total: targets.length, waitS, isOver });
-  const work = async (): Promise<void> => {
-    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-      if (signal.aborted) return;
+export class BulkRun {
+  readonly #action: BulkAction;
+  readonly #total: number;
+  readonly #onProgress: (progress: BulkProgress) => void;
+  readonly #keys = new Map<string, string>();
+  readonly #undo: Undo[] = [];
+  #queue: ListedInstance[];
+  #failed: BulkFailure[] = [];
+  #done = 0;
+  #stopping = new AbortController();
+
+  constructor(
+    action: BulkAction,
+    targets: readonly ListedInstance[],
+    onProgress: (progress: BulkProgress) => void,
+  ) {
+    this.#action = action;
+    this.#queue = [...targets];
+    this.#total = targets.length;
+    this.#onProgress = onProgress;
+  }
+
+  /** Applies the action to all instances that are left. */
+  async run(): Promise<void> {
+    this.#stopping = new AbortController();
+    this.#report();
+    await Promise.all(Array.from({ length: IN_FLIGHT }, () => this.#work()));
+    this.#report(undefined, true);
+  }
+
+  /** Applies the action again to the instances that failed. */
+  async runFailed(): Promise<void> {
+    this.#queue = [...this.#failed.map(({ of }) => of), ...this.#queue];
+    this.#failed = [];
+    await this.run();
+  }
+
+  /** Stops before the next request. */
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  /** Takes the action back. Returns the number of instances for which that failed. */
+  async undo(): Promise<number> {
+    let failures = 0;
+    for (let next = this.#undo.pop(); next !== undefined; next = this.#undo.pop()) {
+      await next().catch(() => {
+        failures += 1;
+      });
+    }
+    return failures;
+  }
+
+  #report(waitS?: number, isOver = false): void {
+    const [done, total] = [this.#done, this.#total];
+    this.#onProgress({ done, failed: [...this.#failed], total, waitS, isOver });
+  }
+
+  async #work(): Promise<void> {
+    const { signal } = this.#stopping;
+    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
+      if (signal.aborted || !(await this.#applied(next, signal))) {
+        this.#queue.unshift(next);
+        return;
+      }
+      this.#report();
+    }
+  }
+
+  /** Applies the action to one instance. Returns false if the run stopped before. */
+  async #applied(target: ListedInstance, signal: AbortSignal): Promise<boolean> {
+    while (!signal.aborted) {
       try {
-        await applied(next, action, report, signal);
-        done.push(next);
+        await this.#send(target);
+        this.#done += 1;
+        return true;
       } catch (error) {
         if (!(error instanceof Refused)) throw error;
-        failed.push({ of: next, refusal: error });
+        if (error.code !== 'rate_limited') {
+          this.#failed.push({ of: target, refusal: error });
+          return true;
+        }
+        const waitS = error.retryAfterSeconds ?? WAIT_S;
+        this.#report(waitS);
+        await pause(waitS * 1_000, signal);
       }
-      report();
     }
-  };
-  report();
-  await Promise.all(Array.from({ length: IN_FLIGHT }, work));
-  report(undefined, true);
-}
+    return false;
+  }
 
-/** Applies the action to one instance. A request over the limit is sent again after the wait. */
-async function applied(
-  target: ListedInstance,
-  action: BulkAction,
-  report: (waitS: number) => void,
-  signal: AbortSignal,
-): Promise<void> {
-  for (;;) {
-    try {
-      await sent(target, action);
-      return;
-    } catch (error) {
-      if (!(error instanceof Refused) || error.code !== 'rate_limited' || signal.aborted)
-        throw error;
-      const waitS = error.retryAfterSeconds ?? WAIT_S;
-      report(waitS);
-      await new Promise((resolve) => setTimeout(resolve, waitS * 1_000));
+  async #send({ id }: ListedInstance): Promise<void> {
+    const action = this.#action;
+    switch (action.kind) {
+      case 'tag': {
+        const { key, value } = action;
+        const before = await instanceApi.changeTags(id, (tags) => ({ ...tags, [key]: value }));
+        this.#undo.push(() => restoreTag(id, key, before[key]));
+        return;
+      }
+      case 'untag': {
+        const { key } = action;
+        const before = await instanceApi.changeTags(id, (tags) => withoutTag(tags, key));
+        this.#undo.push(() => restoreTag(id, key, before[key]));
+        return;
+      }
+      case 'reset':
+        await instanceApi.reset(id, action.mode, this.#keyFor(id));
+        return;
+      case 'delete':
+        await instanceApi.remove(id).catch((error: unknown) => {
+          // The instance is deleted, perhaps by a request whose answer was lost.
+          if (!(error instanceof Refused) || error.code !== 'not_found') throw error;
+        });
     }
+  }
+
+  #keyFor(id: string): string {
+    const key = this.#keys.get(id) ?? randomKey();
+    this.#keys.set(id, key);
+    return key;
   }
 }
 
-async function sent({ id, tags = {} }: ListedInstance, action: BulkAction): Promise<void> {
-  switch (action.kind) {
-    case 'tag':
-      await instanceApi.update(id, { tags: { ...tags, [action.key]: action.value } });
-      return;
-    case 'untag': {
-      const { [action.key]: _, ...others } = tags;
-      await instanceApi.update(id, { tags: others });
-      return;
-    }
-    case 'restore':
-      await instanceApi.update(id, { tags });
-      return;
-    case 'reset':
-      await instanceApi.reset(id, action.mode);
-      return;
-    case 'delete':
-      await instanceApi.remove(id);
-  }
+type Tags = Readonly<Record<string, string>>;
+
+function withoutTag(tags: Tags, key: string): Tags {
+  const { [key]: _, ...others } = tags;
+  return others;
+}
+
+/** Gives a tag its value from before an action. Other tags stay as they are now. */
+function restoreTag(id: string, key: string, value: string | undefined): Promise<Tags> {
+  return instanceApi.changeTags(id, (tags) =>
+    value === undefined ? withoutTag(tags, key) : { ...tags, [key]: value },
+  );
+}
+
+/** Waits, at most until the signal aborts. */
+function pause(pauseMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, pauseMs);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
 }

@@ -1,12 +1,6 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import type { ListedInstance } from '#clients/typescript/src/models';
-import {
-  allOf,
-  applyInBulk,
-  BULK_MAX,
-  type BulkAction,
-  type BulkProgress,
-} from '#pages/fleet/bulk';
+import { allOf, BULK_MAX, type BulkAction, type BulkProgress, BulkRun } from '#pages/fleet/bulk';
 import { type FleetView, instanceAddress } from '#pages/fleet/view';
 import { counted, numberText, waitText } from '#pages/parts/format';
 import { useAction } from '#pages/shell/loaded';
@@ -71,7 +65,6 @@ export function BulkBar(props: BulkProps) {
             setRunning(undefined);
             onDone();
           }}
-          onUndo={(restored) => setRunning({ action: { kind: 'restore' }, of: restored })}
         />
       )}
     </div>
@@ -211,32 +204,20 @@ function keysOf(of: readonly ListedInstance[]): (readonly [string, string])[] {
 }
 
 /** Runs an action, and shows its progress and the failures per instance. */
-function ProgressDialog({
-  action,
-  of,
-  onClose,
-  onUndo,
-}: Running & {
-  readonly onClose: () => void;
-  readonly onUndo: (restored: readonly ListedInstance[]) => void;
-}) {
+function ProgressDialog({ action, of, onClose }: Running & { readonly onClose: () => void }) {
   const [progress, setProgress] = useState<BulkProgress | undefined>();
-  const [targets, setTargets] = useState(of);
-  const stop = useRef(new AbortController());
+  const [run] = useState(() => new BulkRun(action, of, setProgress));
   useEffect(() => {
-    const running = new AbortController();
-    stop.current = running;
-    void applyInBulk(targets, action, setProgress, running.signal);
-    return () => running.abort();
-  }, [targets]);
-  const { done = [], failed = [], total = targets.length, waitS, isOver = false } = progress ?? {};
-  const isStopped = isOver && done.length + failed.length < total;
+    void run.run();
+    return () => run.stop();
+  }, []);
+  const { done = 0, failed = [], total = of.length, waitS, isOver = false } = progress ?? {};
+  const isStopped = isOver && done + failed.length < total;
   const close = (): void => {
-    stop.current.abort();
-    const isTagging = action.kind === 'tag' || action.kind === 'untag';
-    if (done.length > 0) {
-      const text = `${WORDS[action.kind]}: ${counted(done.length, 'instance')}.`;
-      showMessage(text, isTagging ? { undo: () => onUndo(done) } : {});
+    if (done > 0) {
+      const text = `${WORDS[action.kind]}: ${counted(done, 'instance')}.`;
+      const isTagging = action.kind === 'tag' || action.kind === 'untag';
+      showMessage(text, isTagging ? { undo: () => void undone(run) } : {});
     }
     onClose();
   };
@@ -244,14 +225,14 @@ function ProgressDialog({
     <Dialog title={isOver ? 'Done' : 'Working …'} onClose={close} isFirm={!isOver}>
       <div role="status">
         <p>
-          {WORDS[action.kind]}: {numberText(done.length)} of {counted(total, 'instance')}.
+          {WORDS[action.kind]}: {numberText(done)} of {counted(total, 'instance')}.
           {failed.length === 0 ? '' : ` Failed: ${numberText(failed.length)}.`}
           {waitS === undefined
             ? ''
             : ` The limit of requests is reached. Continues in ${waitText(waitS)}.`}
         </p>
       </div>
-      <progress max={total} value={done.length + failed.length} aria-label="Progress" />
+      <progress max={total} value={done + failed.length} aria-label="Progress" />
       {failed.length === 0 ? null : (
         <ul class="bulk-failures">
           {failed.map(({ of: { id, name }, refusal }) => (
@@ -263,12 +244,12 @@ function ProgressDialog({
       )}
       <div class="dialog-buttons">
         {isOver && failed.length > 0 ? (
-          <button type="button" onClick={() => setTargets(failed.map((failure) => failure.of))}>
+          <button type="button" onClick={() => void run.runFailed()}>
             Try the failed again
           </button>
         ) : null}
         {isOver ? null : (
-          <button type="button" onClick={() => stop.current.abort()}>
+          <button type="button" onClick={() => run.stop()}>
             Stop
           </button>
         )}
@@ -280,10 +261,16 @@ function ProgressDialog({
   );
 }
 
+/** Takes tags back, and reports the outcome on any page. */
+async function undone(run: BulkRun): Promise<void> {
+  const failures = await run.undo();
+  const text = failures === 0 ? '' : ` Failed: ${counted(failures, 'instance')}.`;
+  showMessage(`The tags are restored.${text}`);
+}
+
 const WORDS = {
   tag: 'Tagged',
   untag: 'Removed the tag',
-  restore: 'Restored the tags',
   reset: 'Reset',
   delete: 'Deleted',
 } as const;

@@ -26,7 +26,7 @@ export function ComparePage({ query }: { readonly query: string }) {
       {a === '' || b === '' || a === b ? (
         <Empty title="Select two instances">
           <p>
-            <Link to="/instances">Select two in the list</Link>, then compare them.
+            <Link to={lastFleetAddress()}>Select two in the list</Link>, then compare them.
           </p>
         </Empty>
       ) : (

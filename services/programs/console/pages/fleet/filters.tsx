@@ -72,7 +72,7 @@ function Search({ search }: { readonly search: string }) {
         {...{ id: 'search', type: 'search', maxLength: SEARCH_MAX, autocomplete: 'off' }}
         ref={input}
         defaultValue={search}
-        placeholder="A part of the name, or a whole id"
+        placeholder="A part of the name, or of the id"
         onInput={typed}
         onKeyDown={(event) => {
           if (event.key === 'Enter') find();

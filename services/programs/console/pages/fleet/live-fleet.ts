@@ -80,10 +80,12 @@ export class LiveFleet implements Disposable {
       this.#again(RECOUNT_MS_MIN);
       return;
     }
+    if (this.state.value.kind === 'ready') this.#countedAtMs = performance.now();
     try {
       const counts = await fleetApi.counts();
       if (this.#isDisposed) return;
-      if (this.state.value.kind === 'ready') this.#countedAtMs = performance.now();
+      // The rows of the table need these events, and the new counts contain them.
+      this.#followed.flush();
       this.state.value = { kind: 'ready', live: liveCounts(counts) };
       this.#nameSoon(0);
       this.#followed.follow(counts.as_of.events_cursor);
@@ -93,13 +95,17 @@ export class LiveFleet implements Disposable {
     }
   };
 
-  /** Keeps the counts of an earlier answer. */
+  /** Keeps the counts of an earlier answer, and counts again later. */
   #refused(refusal: Refused): void {
     const isFirst = this.state.value.kind !== 'ready';
     const isRebuilding = refusal.reason === 'index_rebuilding';
-    if (isFirst)
+    if (isFirst) {
       this.state.value = isRebuilding ? { kind: 'rebuilding' } : { kind: 'failed', refusal };
+    }
     if (isRebuilding) this.#again(REBUILDING_MS);
+    else if (!isFirst) {
+      this.#again(Math.max(RECOUNT_MS_MIN, 1_000 * (refusal.retryAfterSeconds ?? 0)));
+    }
   }
 
   /** Requests the names of changed instances, if an event on the page lacks a name. */

@@ -5,6 +5,7 @@ import { LiveFleet } from '#pages/fleet/live-fleet';
 import { type FleetList, useFleetRows } from '#pages/fleet/use-rows';
 import { type FleetView, fleetAddress, isFiltered, rememberView, viewOf } from '#pages/fleet/view';
 import { counted, numberText } from '#pages/parts/format';
+import { useRetry } from '#pages/shell/loaded';
 import { may } from '#pages/shell/session';
 import { BulkBar } from '#view/fleet/bulk';
 import { ChangesPart } from '#view/fleet/changes';
@@ -118,6 +119,8 @@ function Overview({
   readonly onChanged: () => void;
 }) {
   const state = live.state.value;
+  const refusal = state.kind === 'failed' ? state.refusal : undefined;
+  useRetry(refusal, () => void live.count(), state.kind === 'ready');
   switch (state.kind) {
     case 'loading':
       return (
@@ -221,7 +224,7 @@ function NoRows({ view, onChanged }: { readonly view: FleetView; readonly onChan
     return (
       <Empty title="No instance matches">
         <p>
-          A search finds a part of the name, or a whole id.{' '}
+          A search finds a part of the name, or at least six digits of the id.{' '}
           <Link to={fleetAddress({ ...viewOf(''), order: view.order })}>Show all instances</Link>
         </p>
       </Empty>

@@ -6,6 +6,7 @@ import { FleetRows, PAGE_ROWS, type WantedPage } from '#pages/fleet/rows';
 import { type FleetView, queryOf } from '#pages/fleet/view';
 import type { ScrolledList } from '#pages/parts/scrolled-list';
 import { Refused } from '#pages/shell/api';
+import { useRetry } from '#pages/shell/loaded';
 
 /** Pause in scrolling before rows are requested, in milliseconds. Too short to notice. */
 const REST_MS = 80;
@@ -65,7 +66,7 @@ export function useFleetRows(view: FleetView, rowsBelow: number): FleetList {
       );
       if (changed.length > 0) redraw();
     },
-    reload: () => setRound(round + 1),
+    reload: () => setRound((count) => count + 1),
   };
 }
 
@@ -91,6 +92,11 @@ function useLoading(rows: FleetRows, wanted: WantedPage | undefined, query: stri
       setDraws((count) => count + 1);
     }
   };
+  useRetry(
+    isRebuilding ? undefined : refusal,
+    () => setOutcome({ of: rows }),
+    refusal === undefined && rows.total !== undefined,
+  );
   useEffect(() => {
     if (wanted === undefined || (refusal !== undefined && !isRebuilding)) return undefined;
     const timer = setTimeout(() => void load(wanted), isRebuilding ? REBUILDING_MS : REST_MS);

@@ -11,7 +11,7 @@ import type {
   UpdatedInstance,
 } from '#clients/typescript/src/models';
 import type { HistoryRow } from '#pages/instance/events';
-import { exchange, get, idIn, post, send } from '#pages/shell/api';
+import { exchange, get, idIn, post, Refused, send } from '#pages/shell/api';
 
 /** Body of an observation request. Omitted fields get the defaults of the API. */
 export type Observation = {
@@ -44,6 +44,12 @@ type HistoryQuery = {
   readonly limit: number;
   readonly generation: 'current' | 'all';
 };
+
+/** Tags of an instance: values by key. */
+type Tags = Readonly<Record<string, string>>;
+
+/** Maximum number of tries to change tags that other callers change too. */
+const TAG_ATTEMPTS_MAX = 5;
 
 /**
  * API calls about one instance, and the personas. Requests and answers are the same as under `/v1`.
@@ -89,6 +95,25 @@ export const instanceApi = {
   /** Changes name, description or tags. */
   update: async (id: string, change: RenameInstance) =>
     (await send<{ data: UpdatedInstance }>('PATCH', `/instances/${idIn(id)}`, change)).data,
+  /**
+   * Changes the tags of an instance, starting from its present tags. If another caller changes the
+   * instance meanwhile, reads and changes the tags again. Returns the tags before the change.
+   */
+  async changeTags(id: string, by: (tags: Tags) => Tags): Promise<Tags> {
+    for (let attempt = 1; ; attempt += 1) {
+      const path = `/instances/${idIn(id)}`;
+      const { answer, headers } = await exchange<{ data: Instance }>('GET', path, undefined);
+      const { tags = {} } = answer.data;
+      try {
+        const guard = { 'if-match': headers.get('etag') ?? '*' };
+        await send('PATCH', path, { tags: by(tags) }, guard);
+        return tags;
+      } catch (error) {
+        const isStale = error instanceof Refused && error.reason === 'version_mismatch';
+        if (!isStale || attempt >= TAG_ATTEMPTS_MAX) throw error;
+      }
+    }
+  },
   /** The personas, loaded once for all pages. */
   personas: () => personasOnce(),
   /**
@@ -118,7 +143,9 @@ export const instanceApi = {
       'GET',
       `/instances/${idIn(id)}/history?offset=${offset}&limit=${limit}&generation=${generation}`,
     ),
-  reset: (id: string, mode: string) => post(`/instances/${idIn(id)}/reset`, { mode }),
+  /** Resets an instance. A retry with the same idempotency key does not reset again. */
+  reset: (id: string, mode: string, idempotencyKey: string) =>
+    post(`/instances/${idIn(id)}/reset`, { mode }, { 'idempotency-key': idempotencyKey }),
   remove: (id: string) => send('DELETE', `/instances/${idIn(id)}`),
 };
 

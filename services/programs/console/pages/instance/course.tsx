@@ -3,6 +3,7 @@ import type { Instance } from '#clients/typescript/src/models';
 import type { CourseModel, Shown } from '#pages/instance/course-model';
 import { modelVersionOf } from '#pages/instance/modes';
 import { counted, numberText } from '#pages/parts/format';
+import { useRetry } from '#pages/shell/loaded';
 import { CourseChart, focusChart } from '#view/instance/course-chart';
 import { MomentPart } from '#view/instance/moment';
 import { submitted } from '#view/parts/field';
@@ -19,6 +20,7 @@ type CourseTabProps = ShownProps & { readonly instance: Instance };
 export function CourseTab({ instance, model, shown }: CourseTabProps) {
   useEffect(() => void model.open(), []);
   const { course, isLoading, refusal } = shown;
+  useRetry(refusal, () => void model.retry(), refusal === undefined && !isLoading);
   return (
     <>
       <section class="card" aria-labelledby="course">

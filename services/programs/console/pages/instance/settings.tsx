@@ -3,6 +3,7 @@ import type { Instance, RenameInstance } from '#clients/typescript/src/models';
 import { lastFleetAddress } from '#pages/fleet/view';
 import { instanceApi } from '#pages/instance/api';
 import { Refused } from '#pages/shell/api';
+import { useIdempotencyKeys } from '#pages/shell/idempotency-key';
 import { useAction } from '#pages/shell/loaded';
 import { FormDialog, TypedName } from '#view/parts/dialog';
 import { SelectField, SubmitButton, submitted, TextField, type Values } from '#view/parts/field';
@@ -31,12 +32,16 @@ const FIELDS = ['name', 'description', 'tags'];
 /** Form with the texts of the instance. Sends only what changed. */
 function TextsPart({ instance, onSaved }: SettingsProps) {
   const { run, isBusy, refusal } = useAction(async (values: Values) => {
-    const change = changeOf(instance, values);
-    if (Object.keys(change).length > 0) {
-      const saved = await instanceApi.update(instance.id, change);
-      onSaved({ ...instance, ...saved });
+    const { tags: wanted, ...texts } = changeOf(instance, values);
+    if (wanted !== undefined) {
+      const before = instance.tags ?? {};
+      // Keeps tags that other callers have changed since this page was opened.
+      await instanceApi.changeTags(instance.id, (now) => mergedTags(before, wanted, now));
     }
-    showMessage(Object.keys(change).length > 0 ? 'Saved.' : 'Nothing changed.');
+    if (Object.keys(texts).length > 0) await instanceApi.update(instance.id, texts);
+    const isChanged = wanted !== undefined || Object.keys(texts).length > 0;
+    if (isChanged) onSaved(await instanceApi.instance(instance.id));
+    showMessage(isChanged ? 'Saved.' : 'Nothing changed.');
   });
   // The service names the wrong tag: `tags.KEY`.
   const isOfTag = refusal?.field?.startsWith('tags') === true;
@@ -89,6 +94,13 @@ function tagsOf(text: string): Tags {
   );
 }
 
+/** Tags after the changes of the form, which began with the tags `before`. */
+function mergedTags(before: Tags, wanted: Tags, now: Tags): Tags {
+  const kept = Object.entries(now).filter(([key]) => !(key in before) || key in wanted);
+  const changed = Object.entries(wanted).filter(([key, value]) => before[key] !== value);
+  return Object.fromEntries([...kept, ...changed]);
+}
+
 function changeOf(instance: Instance, values: Values): RenameInstance {
   const { name = '', description = '', tags = '' } = values;
   const isTagged = tagsText(tagsOf(tags)) !== tagsText(instance.tags ?? {});
@@ -133,8 +145,9 @@ type DialogProps = { readonly instance: Instance; readonly onClose: () => void }
 
 function ResetDialog({ instance, onClose }: DialogProps) {
   const [typed, setTyped] = useState('');
+  const { keyFor } = useIdempotencyKeys();
   const { run, isBusy, refusal } = useAction(async (mode: string) => {
-    await instanceApi.reset(instance.id, mode);
+    await instanceApi.reset(instance.id, mode, keyFor(mode));
     onClose();
     showMessage(`${instance.name} was reset.`);
   });

@@ -5,6 +5,7 @@ import { HistoryRows } from '#pages/instance/history-rows';
 import type { InstanceView } from '#pages/instance/live';
 import { lastFirstRow, type ScrolledList } from '#pages/parts/scrolled-list';
 import { Refused } from '#pages/shell/api';
+import { useRetry } from '#pages/shell/loaded';
 
 /** Number of rows per request: the visible rows, and the rows that scrolling shows next. */
 const LOAD_ROWS = 200;
@@ -121,6 +122,7 @@ function useLoading(wanted: number | undefined, load: (cycle: number) => Promise
     tried.current = { cycle: -1, times: 0 };
     setRefusal(undefined);
   };
+  useRetry(refusal, retry, refusal === undefined && loads > 0);
   return { refusal, retry };
 }
 

@@ -39,10 +39,13 @@ export class AccountEvents implements Disposable {
     clearTimeout(this.#timer);
   }
 
-  /** Follows the events after a cursor. Events of an earlier stream are dropped. */
+  /**
+   * Follows the events after a cursor. Events of an earlier stream after this cursor are delivered
+   * again.
+   */
   follow(cursor: string): void {
     this.#stream?.[Symbol.dispose]();
-    this.#waiting = [];
+    this.#known.clear();
     const types = this.#options.types.join(',');
     this.#stream = new LiveStream<string>({
       names: [...this.#options.types, 'gap'],
@@ -69,10 +72,12 @@ export class AccountEvents implements Disposable {
       this.#known.delete(id);
     }
     this.#waiting.push(event);
-    this.#timer ??= setTimeout(() => this.#deliver(), GROUP_MS_MIN);
+    this.#timer ??= setTimeout(() => this.flush(), GROUP_MS_MIN);
   }
 
-  #deliver(): void {
+  /** Delivers the waiting events now. */
+  flush(): void {
+    clearTimeout(this.#timer);
     this.#timer = undefined;
     const events = this.#waiting;
     this.#waiting = [];

@@ -103,9 +103,10 @@ function Routed({ me, path }: { readonly me: Me; readonly path: string }) {
 /** Start page: the fleet if the account has instances, and the overview otherwise. */
 function HomePage() {
   const { loaded } = useLoaded(() => fleetApi.list(new URLSearchParams({ limit: '1' })));
-  const hasInstances = loaded.kind === 'ready' && loaded.value.pagination.total > 0;
+  // The fleet shows why the instances cannot be read.
+  const isEmpty = loaded.kind === 'ready' && loaded.value.pagination.total === 0;
   useEffect(() => {
-    if (loaded.kind !== 'loading') navigate(hasInstances ? '/fleet' : '/overview', 'replace');
+    if (loaded.kind !== 'loading') navigate(isEmpty ? '/overview' : '/fleet', 'replace');
   }, [loaded.kind]);
   return <Skeleton what="account" />;
 }

@@ -26,8 +26,8 @@ export function useIdempotencyKeys(): IdempotencyKeys {
   };
 }
 
-/** Returns 128 random bits in hexadecimal. `randomUUID` is unavailable on pages without TLS. */
-function randomKey(): string {
+/** Returns a new key: 128 random bits in hexadecimal. `randomUUID` is unavailable on pages without TLS. */
+export function randomKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

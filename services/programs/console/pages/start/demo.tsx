@@ -11,12 +11,6 @@ import { RefusalNotice } from '#view/parts/notice';
 import { Link, navigate } from '#view/shell/router';
 import { showMessage } from '#view/shell/toasts';
 
-/**
- * Maximum requests of one removal. A request removes up to 500 instances, far more than a
- * demonstration has.
- */
-const REMOVALS_MAX = 10;
-
 /** Pause before another request while the service builds its index, in milliseconds. */
 const REBUILDING_MS = 2_000;
 
@@ -118,12 +112,16 @@ export function DemoNotice({
   readonly onRemoved: () => void;
 }) {
   const [isAsking, setAsking] = useState(false);
-  const count = counts.tags.find(isMark)?.count ?? 0;
+  // Forks of the agents have the tag too, so the service counts the agents.
+  const marked = counts.tags.find(isMark)?.count ?? 0;
+  const { loaded, reload } = useLoaded(standingOf(marked), String(marked));
+  const count = loaded.kind === 'ready' ? loaded.value : 0;
   const { run, isBusy, refusal } = useAction(async () => {
-    await removeAll();
+    await startApi.removeDemo();
     setAsking(false);
     showMessage('The demonstration is removed.');
     onRemoved();
+    await reload();
   });
   if (count === 0) return null;
   const agents = counted(count, 'agent');
@@ -145,9 +143,9 @@ export function DemoNotice({
           onClose={() => setAsking(false)}
         >
           <p>
-            This deletes {count === 1 ? 'the agent' : `all ${numberText(count)} agents`} with the
-            tag “{MARK.key}: {MARK.value}”, with history. Other instances stay. To keep an agent,
-            first remove this tag from the agent.
+            This deletes {count === 1 ? 'the agent' : `all ${numberText(count)} agents`} of the
+            demonstration, with history. Other instances stay, also forks. To keep an agent, first
+            remove the tag “{MARK.key}: {MARK.value}” from the agent.
           </p>
         </FormDialog>
       ) : null}
@@ -161,10 +159,6 @@ const MARK = { key: 'demo', value: 'sample week' } as const;
 const isMark = ({ key, value }: { readonly key: string; readonly value: string }): boolean =>
   key === MARK.key && value === MARK.value;
 
-/** Removes the demonstration, until no instance has the mark. */
-async function removeAll(): Promise<void> {
-  for (let requests = 0; requests < REMOVALS_MAX; requests += 1) {
-    const { instances } = await startApi.removeDemo();
-    if (instances === 0) return;
-  }
-}
+/** Loads the number of agents, if an instance has the mark. */
+const standingOf = (marked: number) => async (): Promise<number> =>
+  marked === 0 ? 0 : (await startApi.demo()).instances;

@@ -3,7 +3,7 @@ import type { AccountEvent } from '#clients/typescript/src/models';
 import { TRANSITIONS, type TransitionType } from '#identity/transitions';
 import { instanceAddress } from '#pages/fleet/view';
 import { counted, numberText } from '#pages/parts/format';
-import { useAction } from '#pages/shell/loaded';
+import { useAction, useRetry } from '#pages/shell/loaded';
 import { EVENT_TYPES, typesIn, typeTitle, USUAL_TYPES } from '#pages/webhooks/event-types';
 import { LiveLog, type LogView } from '#pages/webhooks/live-log';
 import { changeText } from '#view/fleet/changes';
@@ -70,6 +70,8 @@ function Log({ types }: { readonly types: readonly TransitionType[] }) {
   const [log] = useState(() => new LiveLog(types));
   useEffect(() => () => log[Symbol.dispose](), []);
   const state = log.state.value;
+  const refusal = state.kind === 'failed' ? state.refusal : undefined;
+  useRetry(refusal, () => void log.load(), state.kind === 'ready');
   switch (state.kind) {
     case 'loading':
       return <Skeleton what="events" />;
