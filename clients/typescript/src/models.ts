@@ -1484,6 +1484,12 @@ export interface WebhookAttempt {
   duration_ms: number;
   /** At least 0. */
   events: number;
+  /**
+   * Positions of the changes in the log of the account, for a redelivery.
+   *
+   * Items: At least 0.
+   */
+  positions?: number[];
   /** `null`: delivered. Otherwise such as `status 500`. */
   failure: string | null;
   request?: WebhookRequest;

@@ -13,7 +13,15 @@ const ANSWER = { contentType: 'text/plain', text: 'x'.repeat(1_000), isCut: fals
 function attemptOf(n: number): Attempt {
   const bodies = attemptBodies(`request ${n}`, ANSWER);
   const times = { atMs: n, durationMs: 1 };
-  return { messageId: `${n}`, ...times, events: 1, failure: undefined, status: 200, bodies };
+  return {
+    messageId: `${n}`,
+    ...times,
+    events: 1,
+    positions: [n],
+    failure: undefined,
+    status: 200,
+    bodies,
+  };
 }
 
 function logWith(memory: BodyMemory, count: number): AttemptLog {

@@ -2560,6 +2560,11 @@ class WebhookAttempt(Model):
     At least 0.
     """
 
+    positions: list[int] | None = None
+    """
+    Positions of the changes in the log of the account, for a redelivery.
+    """
+
     failure: str | None
     """
     `null`: delivered. Otherwise such as `status 500`.

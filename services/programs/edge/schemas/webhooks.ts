@@ -110,6 +110,10 @@ export const WebhookAttempt = named('WebhookAttempt', {
   attempted_at: Time,
   duration_ms: Count,
   events: Count,
+  positions: z
+    .array(Count)
+    .optional()
+    .describe('Positions of the changes in the log of the account, for a redelivery.'),
   failure: z.string().nullable().describe('`null`: delivered. Otherwise such as `status 500`.'),
   request: WebhookRequest.optional().describe('Absent: no longer kept.'),
   response: WebhookResponse.optional().describe('Absent: the endpoint did not answer.'),

@@ -34,13 +34,14 @@ export function endpointView({ endpoint, progress }: KeptEndpoint, next: number,
 
 /** An attempt as in the API. */
 export function attemptView({ bodies, status, ...attempt }: Attempt) {
-  const { messageId, atMs, durationMs, events, failure } = attempt;
+  const { messageId, atMs, durationMs, events, positions, failure } = attempt;
   const request = bodies && { body: bodies.request.text, is_truncated: bodies.request.isCut };
   return {
     message_id: messageId,
     attempted_at: isoTime(atMs),
     duration_ms: durationMs,
     events,
+    positions,
     failure: failure ?? null,
     ...(request === undefined ? {} : { request }),
     ...(status === undefined ? {} : { response: responseView(status, bodies?.answer) }),

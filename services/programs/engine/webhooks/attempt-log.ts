@@ -32,6 +32,8 @@ export type Attempt = {
   readonly atMs: number;
   readonly durationMs: number;
   readonly events: number;
+  /** Positions of the changes in the log. Empty for a test message. */
+  readonly positions: readonly number[];
   /** `status 500`, or the cause of a failure without an answer. Undefined: delivered. */
   readonly failure: string | undefined;
   /** HTTP status. Undefined: no answer. */

@@ -258,6 +258,7 @@ export class Deliverers {
       atMs,
       durationMs: Math.round(clock.monotonicMs() - startMs),
       events: 0,
+      positions: [],
       failure: failureOf(outcome),
       ...answeredIn(body, outcome),
     };

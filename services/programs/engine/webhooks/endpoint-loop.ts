@@ -266,6 +266,7 @@ export class EndpointLoop {
       atMs: nowMs,
       durationMs: Math.round(clock.monotonicMs() - startMs),
       events: message.events,
+      positions: batch.rows.map(({ seq }) => seq),
       failure: result.isDelivered ? undefined : result.cause,
       ...answeredIn(message.body, outcome),
     });
