@@ -6,12 +6,10 @@ import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-sui
 import type { TestPages } from '#test/console/pages/fakes/pages-fixture';
 import { fillSample } from '#test/console/pages/fakes/sample-account';
 
-/** Windows: a laptop in both colour schemes, and the narrowest supported width. */
-const WINDOWS = [
-  { width: 1280, colorScheme: 'light' },
-  { width: 1280, colorScheme: 'dark' },
-  { width: 390, colorScheme: 'dark' },
-] as const;
+/** Windows: phone, tablet and laptop, in both colour schemes. */
+const WINDOWS = [1280, 768, 390].flatMap((width) =>
+  (['light', 'dark'] as const).map((colorScheme) => ({ width, colorScheme })),
+);
 
 /** Intermediate widths at which nothing may scroll sideways. */
 const OTHER_WIDTHS = [1100, 900, 821, 700];

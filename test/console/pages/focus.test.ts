@@ -25,6 +25,7 @@ focus('moves to the next row when a member is removed, and then to a heading', a
   const { page } = opened;
   const remove = async (email: string) => {
     await page.getByRole('button', { name: `Remove ${email}` }).click();
+    await page.getByLabel('Type the email of the member').fill(email);
     await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).press('Enter');
     await page.getByRole('row', { name: new RegExp(email) }).waitFor({ state: 'detached' });
   };

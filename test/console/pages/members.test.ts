@@ -54,7 +54,10 @@ members('changes roles and removes members, except the last owner', async (pages
   await dialog.getByRole('alert').waitFor();
   await dialog.getByRole('button', { name: 'Cancel' }).click();
   await page.getByRole('button', { name: 'Remove grace@example.com' }).click();
-  await page.getByRole('button', { name: 'Remove', exact: true }).click();
+  const remove = page.getByRole('button', { name: 'Remove', exact: true });
+  assert.ok(await remove.isDisabled(), 'a removal needs a typed confirmation');
+  await page.getByLabel('Type the email of the member').fill('grace@example.com');
+  await remove.click();
   await page.getByRole('row', { name: /grace@example/ }).waitFor({ state: 'detached' });
   const { data } = await owner.expect(200, 'GET', '/members');
   assert.is((data['members'] as unknown[]).length, 1);
@@ -78,8 +81,10 @@ for (const [change, button, done] of [
     const invitation = page.getByRole('row', { name: /friend@example\.com/ });
     assert.match(await invitation.innerText(), /by A Member/);
     await page.getByRole('button', { name: button }).click();
-    const role = page.getByRole('dialog').getByLabel('Role');
-    if (done !== 'Remove') await role.selectOption('viewer');
+    const dialog = page.getByRole('dialog');
+    const email = dialog.getByLabel('Type the email of the member');
+    if (done === 'Remove') await email.fill('grace@example.com');
+    else await dialog.getByLabel('Role').selectOption('viewer');
     await page.getByRole('button', { name: done, exact: true }).click();
     const left = page.getByRole('dialog', { name: 'Check the remaining keys' });
     await left.getByText('withdrawn: friend@example.com').waitFor();

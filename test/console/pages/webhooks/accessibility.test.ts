@@ -64,6 +64,8 @@ accessible('the list, the page of a failing endpoint, and its dialogs', async (h
     await page.getByRole('button', { name: 'Cancel' }).click();
   }
   await page.getByRole('button', { name: 'Rotate the secret …' }).click();
+  const host = await page.getByRole('dialog').locator('code').innerText();
+  await page.getByLabel('Type the host of the address').fill(host);
   await page.getByRole('button', { name: 'Rotate', exact: true }).click();
   await page.getByRole('dialog', { name: 'Store this secret now' }).waitFor();
   await check(page, 'secret');

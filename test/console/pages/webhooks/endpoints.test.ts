@@ -159,6 +159,8 @@ deliveries('changes the settings, and rotates the secret with an overlap', async
   await page.getByText('up to 10').waitFor();
   await page.getByText('Stress changed, Leading mode changed').waitFor();
   await button(page, 'Rotate the secret').click();
+  const host = await page.getByRole('dialog').locator('code').innerText();
+  await page.getByLabel('Type the host of the address').fill(host);
   await button(page, /^Rotate$/).click();
   const secret = await page.getByLabel('Secret of the endpoint').inputValue();
   await button(page, 'I have stored it').click();

@@ -12,7 +12,7 @@ import { useAction, useLoaded } from '#pages/shell/loaded';
 import { refreshMe, session } from '#pages/shell/session';
 import { useWanted } from '#pages/shell/wanted';
 import { KeyIds } from '#view/keys/key-ids';
-import { FormDialog, ShownOnce } from '#view/parts/dialog';
+import { FormDialog, ShownOnce, TypedName } from '#view/parts/dialog';
 import { SelectField, TextField, type Values } from '#view/parts/field';
 import { Empty, WhenLoaded } from '#view/parts/notice';
 import { TimeText } from '#view/parts/text';
@@ -377,6 +377,7 @@ function LeftDialog({
 }
 
 function RemoveDialog({ member, onClose, onDone }: DialogProps & { readonly member: Member }) {
+  const [typed, setTyped] = useState('');
   const { run, isBusy, refusal } = useAction(async () => {
     onDone(leftOf(member, await api.removeMember(member.id)));
   });
@@ -384,12 +385,14 @@ function RemoveDialog({ member, onClose, onDone }: DialogProps & { readonly memb
     <FormDialog
       {...{ title: 'Remove the member', submit: 'Remove', onClose, isBusy, refusal }}
       isDangerous
+      isDisabled={typed !== member.email}
       onSubmit={() => run()}
     >
       <p>
         <strong>{member.email}</strong> loses access to this account immediately, in every browser.
         Keys that this member created keep working; the next step lists these keys.
       </p>
+      <TypedName label="Type the email of the member" name={member.email} onTyped={setTyped} />
     </FormDialog>
   );
 }

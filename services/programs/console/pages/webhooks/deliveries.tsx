@@ -10,7 +10,7 @@ import { counted, numberText } from '#pages/parts/format';
 import { useAction } from '#pages/shell/loaded';
 import { may } from '#pages/shell/session';
 import { webhookApi } from '#pages/webhooks/api';
-import { failureText, outcomeText, positionOf } from '#pages/webhooks/endpoint-state';
+import { failureText, outcomeText } from '#pages/webhooks/endpoint-state';
 import type { LoadedEndpoint } from '#pages/webhooks/use-endpoint';
 import { RefusalNotice } from '#view/parts/notice';
 import { TimeText } from '#view/parts/text';
@@ -83,7 +83,7 @@ function AttemptRow({
 }) {
   const [isOpen, setOpen] = useState(false);
   const { message_id: id, attempted_at: at, duration_ms: durationMs, events, failure } = of;
-  const position = positionOf(of);
+  const { positions = [] } = of;
   return (
     <>
       <tr class={isOpen ? 'is-open' : ''}>
@@ -112,12 +112,12 @@ function AttemptRow({
           >
             Details
           </button>
-          {position === undefined || isPaused || !may('instances.write') ? null : (
+          {positions.length === 0 || isPaused || !may('instances.write') ? null : (
             <button
               type="button"
               class="is-small"
               aria-label={`Send again: ${id}`}
-              onClick={() => again.run([position])}
+              onClick={() => again.run(positions)}
             >
               Send again
             </button>

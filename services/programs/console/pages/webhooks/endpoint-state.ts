@@ -57,12 +57,6 @@ export function outcomeText({ failure, response }: WebhookAttempt): string {
   return failure.replaceAll('_', ' ');
 }
 
-/** Position of the only change of a message; undefined if the message has several changes. */
-export function positionOf({ message_id: id }: Pick<WebhookAttempt, 'message_id'>) {
-  const position = /^whk_[0-9a-f]+-(\d+)$/.exec(id)?.[1];
-  return position === undefined ? undefined : Number(position);
-}
-
 /** Host of an address, for short names. */
 export function hostOf(url: string): string {
   return URL.canParse(url) ? new URL(url).host : url;

@@ -266,16 +266,20 @@ function RotateDialog({
   onClose,
   onDone,
 }: DialogProps & { readonly onDone: (made: WebhookWithSecret) => void }) {
+  const [typed, setTyped] = useState('');
   const { run, isBusy, refusal } = useAction(async () => onDone(await webhookApi.rotate(of.id)));
+  const host = hostOf(of.url);
   return (
     <FormDialog
       {...{ title: 'Rotate the secret', submit: 'Rotate', onClose, isBusy, refusal }}
+      isDisabled={typed !== host}
       onSubmit={() => run()}
     >
       <p>
         The service creates a new secret. For 24 hours, each message has a signature of the new and
         of the old secret. Then only the new secret is valid. A rotation cannot be undone.
       </p>
+      <TypedName label="Type the host of the address" name={host} onTyped={setTyped} />
     </FormDialog>
   );
 }
