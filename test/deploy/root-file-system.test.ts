@@ -143,7 +143,7 @@ const started = image('a service started from the root file system of the image'
 started('finds every imported module', async () => {
   const source = `
     import { globSync } from 'node:fs';
-    const isAlone = /^services\\/(?:main\\.ts$|console\\/pages\\/)/;
+    const isAlone = /^services\\/(?:main\\.ts$|programs\\/console\\/pages\\/)/;
     const files = globSync('services/**/*.ts').filter((file) => !isAlone.test(file));
     for (const file of files) await import(process.cwd() + '/' + file);
     console.log(files.length, 'modules of', process.getuid() + ':' + process.getgid());`;

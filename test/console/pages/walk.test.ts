@@ -57,6 +57,7 @@ walk(
     await page.getByText('50 instances', { exact: true }).waitFor();
     await page.getByRole('link', { name: /^demo: sample week 50/ }).waitFor();
     await page.getByText('live', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Dismiss' }).click();
     await stop(page, 'fleet');
     await page.getByRole('link', { name: /^OVER \d+ / }).click();
     await page.getByText(/^[1-9]\d* selected$/).waitFor();
@@ -85,6 +86,7 @@ walk(
     // Habits: the palette leads to the audit trail, which names people.
     await page.keyboard.press('Control+K');
     await page.getByRole('dialog').getByRole('combobox').fill('audit');
+    await page.locator('[role=option][data-highlighted]').filter({ hasText: 'Audit' }).waitFor();
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Audit trail' }).waitFor();
     await page.getByText('Ada', { exact: true }).first().waitFor();

@@ -104,9 +104,15 @@ function read(id: string, part = '') {
  */
 const REMEMBERING = ['heads', 'listings', 'audit', 'feeds', 'feed_chunks', 'journal'];
 
-/** Whether only these tables name the instance, and no table has one of its texts. */
+/**
+ * Whether only these tables name the instance, and no table has one of its texts. The audit trail
+ * keeps the name, so that a search by name finds who deleted the instance.
+ */
 function isForgotten(found: readonly Trace[]): boolean {
-  return found.every((trace) => trace.found === ids.deleted && REMEMBERING.includes(trace.table));
+  const [name] = TEXTS;
+  return found.every(({ found: text, table }) =>
+    table === 'audit' && text === name ? true : text === ids.deleted && REMEMBERING.includes(table),
+  );
 }
 
 stored('a deletion leaves only the tombstone in the tables within the time limit', async () => {
