@@ -75,6 +75,19 @@ actions('completes an action whose two lines are far apart, on any page', async 
   assert.is(pages.flat().length, 701);
 });
 
+// A cursor for fewer lines showed refused writes as done.
+actions('is whole if sixty actions are in progress at once', async () => {
+  const { append, pagesOf } = openActions();
+  const begun: string[] = [];
+  for (let n = 0; n < 60; n += 1) begun.push(await append(`t${n}`));
+  for (const [n, of] of begun.entries()) await append(`t${n}`, { of, outcome: 'conflict' });
+  const shown = (await pagesOf({ limit: 2 })).flat();
+  assert.equal(
+    shown,
+    Array.from({ length: 60 }, (_, n) => `t${59 - n} conflict`),
+  );
+});
+
 actions('belongs to the period of its first line', async () => {
   const { append, clock, pagesOf } = openActions();
   await append('old');

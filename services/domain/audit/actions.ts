@@ -1,6 +1,7 @@
 import { monthNameOf } from '#accounts/quota-windows';
 import type { AuditLine } from '#audit/entry';
 import { AUDIT_CURSOR, type AuditPage, type PageQuestion } from '#audit/page';
+import { forEachConcurrently } from '#stdlib/for-each-concurrently';
 
 /**
  * An audited action: its first line, and the line that completes the first line. If the month of
@@ -29,10 +30,13 @@ type ActionQuestion = {
  * Cursor: the last line that was read, and the completing lines whose first lines are older. With
  * these lines, an action stays whole if its two lines are on different pages.
  */
-export const ACTION_CURSOR = /^\d{4}-\d{2}\.\d{1,15}(?:~\d{4}-\d{2}\.\d{1,15}){0,16}$/;
+export const ACTION_CURSOR = /^\d{4}-\d{2}\.\d{1,15}(?:~\d{4}-\d{2}\.\d{1,15}){0,64}$/;
 
 /** Maximum completing lines in a cursor: more actions than one account usually has in progress. */
-const OPEN_MAX = 16;
+const OPEN_MAX = 64;
+
+/** Lines of a cursor that are read at the same time. */
+const OPEN_AT_ONCE = 8;
 
 /** Lines per read. A page of 50 actions has about 100 lines. */
 const READ_LINES = 128;
@@ -163,12 +167,12 @@ function newestPlace(untilMs: number | undefined): string | undefined {
 /** Completing lines that a cursor names, by the place of the first line. */
 async function openLines(read: ReadLines, cursor = ''): Promise<Map<string, AuditLine>> {
   const open = new Map<string, AuditLine>();
-  for (const place of cursor.split('~').slice(1)) {
+  await forEachConcurrently(cursor.split('~').slice(1), OPEN_AT_ONCE, async (place) => {
     const [, month, number] = AUDIT_CURSOR.exec(place) ?? [];
     const { lines } = await read({ before: `${month}.${Number(number) + 1}`, limit: 1 });
     const [line] = lines;
     // Callers can invent a cursor.
     if (line?.of !== undefined && placeOf(line) === place) open.set(line.of, line);
-  }
+  });
   return open;
 }
