@@ -177,10 +177,12 @@ searched('counts its matches, and pages through them', async () => {
   assert.equal((await list(searcher, '?search=nothing')).body.pagination.total, 0);
 });
 
-searched('finds an instance by its id, but no instance of another account', async () => {
+searched('finds an instance by a part of its id, but no instance of another account', async () => {
   const [{ id }] = (await list(searcher, '?search=zoe')).body.data;
   assert.equal(await namesIn(searcher, `?search=${id}`), ['zoe']);
-  assert.equal(await namesIn(searcher, `?search=${id.slice(0, -1)}`), []);
+  assert.equal(await namesIn(searcher, `?search=${id.slice(0, -1)}`), ['zoe']);
+  assert.equal(await namesIn(searcher, `?search=${id.slice(8)}`), ['zoe']);
+  assert.equal(await namesIn(searcher, `?search=${id.slice(-5)}`), [], 'too few digits');
   assert.equal(await namesIn(caller, `?search=${id}`), []);
 });
 
