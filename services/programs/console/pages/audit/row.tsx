@@ -3,6 +3,7 @@ import type { AuditParty, AuditResult, AuditRow } from '#console/answers';
 import { actorText, sentenceOf } from '#pages/audit/words';
 import { durationText, inWords } from '#pages/parts/format';
 import { KeyIds } from '#view/keys/key-ids';
+import { TableHead } from '#view/parts/table-head';
 import { CopyButton, TimeText } from '#view/parts/text';
 
 const COLUMNS = 4;
@@ -12,16 +13,7 @@ export function ActionTable({ rows }: { readonly rows: readonly AuditRow[] }) {
   return (
     <table class="rows">
       <caption class="unseen">Actions, newest first</caption>
-      <thead>
-        <tr>
-          <th scope="col">Time</th>
-          <th scope="col">Action</th>
-          <th scope="col">Outcome</th>
-          <th scope="col">
-            <span class="unseen">Details</span>
-          </th>
-        </tr>
-      </thead>
+      <TableHead names={['Time', 'Action', 'Outcome']} unseen="Details" />
       <tbody>
         {rows.map((row) => (
           <Action key={row.id} row={row} />
@@ -196,13 +188,7 @@ function Changes({ before, after }: { readonly before: Fields; readonly after: F
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   return (
     <table class="rows is-plain is-narrow">
-      <thead>
-        <tr>
-          <th scope="col">Field</th>
-          <th scope="col">Before</th>
-          <th scope="col">After</th>
-        </tr>
-      </thead>
+      <TableHead names={['Field', 'Before', 'After']} />
       <tbody>
         {names.map((name) => (
           <tr key={name}>

@@ -1,6 +1,7 @@
 import { durationText } from '#pages/cluster/alerts';
 import type { LoadReport } from '#pages/cluster/answers';
 import { counted, numberText } from '#pages/parts/format';
+import { TableHead } from '#view/parts/table-head';
 
 const MIB = 1_024 * 1_024;
 
@@ -31,14 +32,7 @@ export function LoadTable({
   return (
     <table class="rows is-plain">
       <caption class="unseen">Contents of this process</caption>
-      <thead>
-        <tr>
-          <th scope="col">Part</th>
-          <th scope="col">In memory</th>
-          <th scope="col">Not stored</th>
-          <th scope="col">Calls</th>
-        </tr>
-      </thead>
+      <TableHead names={['Part', 'In memory', 'Not stored', 'Calls']} />
       <tbody>
         {loads.map(([name, load]) => (
           <tr key={name}>

@@ -4,6 +4,7 @@ import type { NodeReport, ServiceReport } from '#pages/cluster/answers';
 import { type Arc, arcPath, arcsOf } from '#pages/cluster/ring-arcs';
 import { counted } from '#pages/parts/format';
 import { unstoredText } from '#view/cluster/load';
+import { TableHead } from '#view/parts/table-head';
 
 /** Number of styles, each a color with a pattern. Further nodes reuse the styles. */
 const STYLES = 8;
@@ -135,14 +136,7 @@ function Rows({ name, service }: { readonly name: string; readonly service: Serv
   return (
     <table class="rows is-tight">
       <caption class="unseen">Shards of the {name}s</caption>
-      <thead>
-        <tr>
-          <th scope="col">Shards</th>
-          <th scope="col">Owner</th>
-          <th scope="col">Records not stored</th>
-          <th scope="col">State</th>
-        </tr>
-      </thead>
+      <TableHead names={['Shards', 'Owner', 'Records not stored', 'State']} />
       <tbody>
         {rows.map(({ from, to, owner }) => (
           <Row

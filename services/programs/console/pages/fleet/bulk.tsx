@@ -5,6 +5,7 @@ import { type FleetView, instanceAddress } from '#pages/fleet/view';
 import { counted, numberText, waitText } from '#pages/parts/format';
 import { useAction } from '#pages/shell/loaded';
 import type { Selected } from '#view/fleet/table';
+import { ResetField } from '#view/instance/reset-field';
 import { Dialog, FormDialog, TypedName } from '#view/parts/dialog';
 import { SelectField, TextField } from '#view/parts/field';
 import { RefusalNotice, sentence } from '#view/parts/notice';
@@ -129,11 +130,6 @@ function Actions({
   );
 }
 
-const RESETS = [
-  ['default', 'To the last stable state'],
-  ['initial', 'To the initial state'],
-] as const;
-
 /** Asks for the details of an action. A reset and a deletion need a typed confirmation. */
 function AskDialog({
   asking,
@@ -179,7 +175,7 @@ function AskDialog({
           onSubmit={({ mode = 'default' }) => onStart({ kind: 'reset', mode })}
         >
           <p>A reset starts a new generation at cycle 0. A reset cannot be undone.</p>
-          <SelectField {...{ name: 'mode', label: 'Reset', choices: RESETS, value: 'default' }} />
+          <ResetField />
           <TypedName label="Type this text to confirm" name={confirmation} onTyped={setTyped} />
         </FormDialog>
       );

@@ -1,6 +1,6 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
 import type { AccountEvent } from '#clients/typescript/src/models';
-import { fleetApi } from '#pages/fleet/api';
+import { fleetApi, isOfRebuilding, REBUILDING_MS } from '#pages/fleet/api';
 import { counted, FOLLOWED_TYPES, type LiveCounts, liveCounts } from '#pages/fleet/live-counts';
 import { AccountEvents } from '#pages/shell/account-events';
 import { Refused } from '#pages/shell/api';
@@ -23,9 +23,6 @@ const RENAME_MS_MIN = 20_000;
 
 /** Query of the instances with the newest changes. */
 const NEWEST_CHANGES = new URLSearchParams({ sort: 'changed_at', limit: '20' });
-
-/** Pause before another request while the service builds its index, in milliseconds. */
-const REBUILDING_MS = 2_000;
 
 /** State of the live fleet. */
 export type FleetState =
@@ -98,7 +95,7 @@ export class LiveFleet implements Disposable {
   /** Keeps the counts of an earlier answer, and counts again later. */
   #refused(refusal: Refused): void {
     const isFirst = this.state.value.kind !== 'ready';
-    const isRebuilding = refusal.reason === 'index_rebuilding';
+    const isRebuilding = isOfRebuilding(refusal);
     if (isFirst) {
       this.state.value = isRebuilding ? { kind: 'rebuilding' } : { kind: 'failed', refusal };
     }

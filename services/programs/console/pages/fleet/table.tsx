@@ -1,7 +1,7 @@
 import type { ListedInstance } from '#clients/typescript/src/models';
 import { type FleetList, SHOWN_ROWS } from '#pages/fleet/use-rows';
 import { instanceAddress } from '#pages/fleet/view';
-import { numberText } from '#pages/parts/format';
+import { numberText, tagTexts } from '#pages/parts/format';
 import { valueText } from '#view/fleet/counts';
 import { SmallCourse } from '#view/fleet/small-course';
 import { DriftBadge, StressBadge } from '#view/parts/levels';
@@ -175,9 +175,7 @@ function Row({
 }
 
 function tagsText(tags: Readonly<Record<string, string>>): string {
-  return Object.entries(tags)
-    .map(([key, value]) => (value === '' ? key : `${key}: ${value}`))
-    .join(', ');
+  return tagTexts(tags).join(', ');
 }
 
 function CourseRow({ row }: { readonly row: ListedInstance }) {

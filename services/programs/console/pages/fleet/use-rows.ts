@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { AccountEvent, ListedInstance } from '#clients/typescript/src/models';
-import { fleetApi } from '#pages/fleet/api';
+import { fleetApi, isOfRebuilding, REBUILDING_MS } from '#pages/fleet/api';
 import { rowAfter } from '#pages/fleet/live-counts';
 import { FleetRows, PAGE_ROWS, type WantedPage } from '#pages/fleet/rows';
 import { type FleetView, queryOf } from '#pages/fleet/view';
@@ -10,9 +10,6 @@ import { useRetry } from '#pages/shell/loaded';
 
 /** Pause in scrolling before rows are requested, in milliseconds. Too short to notice. */
 const REST_MS = 80;
-
-/** Pause before another request while the service builds its index, in milliseconds. */
-const REBUILDING_MS = 2_000;
 
 /** Number of visible rows. */
 export const SHOWN_ROWS = 14;
@@ -76,7 +73,7 @@ function useLoading(rows: FleetRows, wanted: WantedPage | undefined, query: stri
   const [draws, setDraws] = useState(0);
   const isLoading = useRef(false);
   const refusal = outcome.of === rows ? outcome.refusal : undefined;
-  const isRebuilding = refusal?.reason === 'index_rebuilding';
+  const isRebuilding = isOfRebuilding(refusal);
   const wantedText = JSON.stringify(wanted);
   const load = async (page: WantedPage): Promise<void> => {
     if (isLoading.current) return;

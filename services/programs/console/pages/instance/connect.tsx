@@ -5,6 +5,7 @@ import { contractPrompt, WORDING } from '#identity/contract-prompt';
 import { connectSamples } from '#pages/instance/connect-samples';
 import type { InstanceView } from '#pages/instance/live';
 import { CodePanel, serviceAddress } from '#view/instance/code-panel';
+import { TableHead } from '#view/parts/table-head';
 import { CopyButton } from '#view/parts/text';
 import { Link } from '#view/shell/router';
 
@@ -73,14 +74,7 @@ function ToolMap({ contract }: { readonly contract: Contract }) {
         Actions in neither list are open, and their tools run.
       </p>
       <table class="rows is-plain tool-map">
-        <thead>
-          <tr>
-            <th scope="col">Action</th>
-            <th scope="col">In the prompt</th>
-            <th scope="col">Contract</th>
-            <th scope="col">Tools</th>
-          </tr>
-        </thead>
+        <TableHead names={['Action', 'In the prompt', 'Contract', 'Tools']} />
         <tbody>
           {actionsIn(contract).map((action) => {
             const standing = standingOf(contract, action);

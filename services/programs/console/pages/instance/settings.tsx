@@ -2,11 +2,13 @@ import { useState } from 'preact/hooks';
 import type { Instance, RenameInstance } from '#clients/typescript/src/models';
 import { lastFleetAddress } from '#pages/fleet/view';
 import { instanceApi } from '#pages/instance/api';
+import { tagTexts } from '#pages/parts/format';
 import { Refused } from '#pages/shell/api';
 import { useIdempotencyKeys } from '#pages/shell/idempotency-key';
 import { useAction } from '#pages/shell/loaded';
+import { ResetField } from '#view/instance/reset-field';
 import { FormDialog, TypedName } from '#view/parts/dialog';
-import { SelectField, SubmitButton, submitted, TextField, type Values } from '#view/parts/field';
+import { SubmitButton, submitted, TextField, type Values } from '#view/parts/field';
 import { RefusalNotice } from '#view/parts/notice';
 import { navigate } from '#view/shell/router';
 import { showMessage } from '#view/shell/toasts';
@@ -60,7 +62,7 @@ function TextsPart({ instance, onSaved }: SettingsProps) {
         />
         <TextField
           {...{ name: 'tags', label: 'Tags', refusal: shown, lines: 3, isOptional: true }}
-          value={tagsText(instance.tags ?? {})}
+          value={tagLines(instance.tags ?? {})}
           hint="One tag a line: key, or key: value. At most 16."
         />
         <RefusalNotice refusal={shown} fields={FIELDS} />
@@ -76,11 +78,8 @@ function TextsPart({ instance, onSaved }: SettingsProps) {
 
 type Tags = Readonly<Record<string, string>>;
 
-/** Formats tags as lines: `key: value`, or `key` for an empty value. */
-function tagsText(tags: Tags): string {
-  return Object.entries(tags)
-    .map(([key, value]) => (value === '' ? key : `${key}: ${value}`))
-    .join('\n');
+function tagLines(tags: Tags): string {
+  return tagTexts(tags).join('\n');
 }
 
 /** Parses lines of tags. The key ends at the first colon. Empty lines are ignored. */
@@ -103,18 +102,13 @@ function mergedTags(before: Tags, wanted: Tags, now: Tags): Tags {
 
 function changeOf(instance: Instance, values: Values): RenameInstance {
   const { name = '', description = '', tags = '' } = values;
-  const isTagged = tagsText(tagsOf(tags)) !== tagsText(instance.tags ?? {});
+  const isTagged = tagLines(tagsOf(tags)) !== tagLines(instance.tags ?? {});
   return {
     ...(name === instance.name ? {} : { name }),
     ...(description === instance.description ? {} : { description }),
     ...(isTagged ? { tags: { ...tagsOf(tags) } } : {}),
   };
 }
-
-const RESETS = [
-  ['default', 'To the last stable state'],
-  ['initial', 'To the initial state'],
-] as const;
 
 /** Reset and deletion. Each requires typing the instance's name. */
 function DangerPart({ instance }: { readonly instance: Instance }) {
@@ -158,7 +152,7 @@ function ResetDialog({ instance, onClose }: DialogProps) {
       isDisabled={typed !== instance.name}
       onSubmit={({ mode = 'default' }) => run(mode)}
     >
-      <SelectField {...{ name: 'mode', label: 'Reset', choices: RESETS, value: 'default' }} />
+      <ResetField />
       <TypedName label="Type the name of the instance" name={instance.name} onTyped={setTyped} />
     </FormDialog>
   );

@@ -9,6 +9,7 @@ import { CreateKeyDialog, type KeyAction, KeyDialog, mayGive, scopeText } from '
 import { KeyIds } from '#view/keys/key-ids';
 import { ShownOnce } from '#view/parts/dialog';
 import { Empty, WhenLoaded } from '#view/parts/notice';
+import { TableHead } from '#view/parts/table-head';
 import { TimeText } from '#view/parts/text';
 import { Page } from '#view/shell/router';
 
@@ -120,20 +121,10 @@ function KeyTable({ keys, onAction }: KeyTableProps) {
   return (
     <table class="rows">
       <caption class="unseen">API keys of this account</caption>
-      <thead>
-        <tr>
-          <th scope="col">Name and key</th>
-          <th scope="col">Scope</th>
-          <th scope="col">Last used</th>
-          <th scope="col">Expires</th>
-          <th scope="col">Status</th>
-          {may('keys.write') ? (
-            <th scope="col">
-              <span class="unseen">Actions</span>
-            </th>
-          ) : null}
-        </tr>
-      </thead>
+      <TableHead
+        names={['Name and key', 'Scope', 'Last used', 'Expires', 'Status']}
+        unseen={may('keys.write') ? 'Actions' : undefined}
+      />
       <tbody>
         {sorted.map((key) => (
           <Row key={key.id} of={key} onAction={onAction} isOver={isOver(key)} />

@@ -154,3 +154,8 @@ const SYSTEMS = [
   ['Mac OS X', 'macOS'],
   ['Linux', 'Linux'],
 ] as const;
+
+/** Tags as texts: `key: value`, or `key` for an empty value. */
+export function tagTexts(tags: Readonly<Record<string, string>>): string[] {
+  return Object.entries(tags).map(([key, value]) => (value === '' ? key : `${key}: ${value}`));
+}

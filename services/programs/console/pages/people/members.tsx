@@ -15,6 +15,7 @@ import { KeyIds } from '#view/keys/key-ids';
 import { FormDialog, ShownOnce, TypedName } from '#view/parts/dialog';
 import { SelectField, TextField, type Values } from '#view/parts/field';
 import { Empty, WhenLoaded } from '#view/parts/notice';
+import { TableHead } from '#view/parts/table-head';
 import { TimeText } from '#view/parts/text';
 import { Page } from '#view/shell/router';
 
@@ -120,16 +121,7 @@ function Lists({ people: { members, invitations }, onAction }: ListsProps) {
       )}
       <table class="rows">
         <caption class="unseen">Members</caption>
-        <thead>
-          <tr>
-            <th scope="col">Name</th>
-            <th scope="col">Role</th>
-            <th scope="col">Member since</th>
-            <th scope="col">
-              <span class="unseen">Actions</span>
-            </th>
-          </tr>
-        </thead>
+        <TableHead names={['Name', 'Role', 'Member since']} unseen="Actions" />
         <tbody>
           {found.map((member) => (
             <MemberRow key={member.id} {...{ member, onAction }} />
@@ -208,16 +200,7 @@ function InvitationTable({
   return (
     <table class="rows">
       <caption class="unseen">Open invitations</caption>
-      <thead>
-        <tr>
-          <th scope="col">Email</th>
-          <th scope="col">Role</th>
-          <th scope="col">Ends</th>
-          <th scope="col">
-            <span class="unseen">Actions</span>
-          </th>
-        </tr>
-      </thead>
+      <TableHead names={['Email', 'Role', 'Ends']} unseen="Actions" />
       <tbody>
         {invitations.map((invitation) => (
           <tr key={invitation.id}>

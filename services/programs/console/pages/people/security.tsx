@@ -5,6 +5,7 @@ import { api } from '#pages/shell/api';
 import { useAction, useLoaded } from '#pages/shell/loaded';
 import { submitted, TextField, type Values } from '#view/parts/field';
 import { RefusalNotice, WhenLoaded } from '#view/parts/notice';
+import { TableHead } from '#view/parts/table-head';
 import { TimeText } from '#view/parts/text';
 import { Page } from '#view/shell/router';
 import { SecondFactorPart } from '#view/sign-in/second-factor';
@@ -88,16 +89,7 @@ function SessionList() {
         {(all) => (
           <table class="rows is-plain">
             <caption class="unseen">Sessions</caption>
-            <thead>
-              <tr>
-                <th scope="col">Browser</th>
-                <th scope="col">Signed in</th>
-                <th scope="col">Last seen</th>
-                <th scope="col">
-                  <span class="unseen">Actions</span>
-                </th>
-              </tr>
-            </thead>
+            <TableHead names={['Browser', 'Signed in', 'Last seen']} unseen="Actions" />
             <tbody>
               {all.map((each) => (
                 <Row key={each.id} of={each} isBusy={one.isBusy} onEnd={one.run} />

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { FleetCounts } from '#clients/typescript/src/models';
 import type { DemoFleet } from '#console/answers';
+import { isOfRebuilding, REBUILDING_MS } from '#pages/fleet/api';
 import { counted, numberText } from '#pages/parts/format';
 import { useAction, useLoaded } from '#pages/shell/loaded';
 import { may } from '#pages/shell/session';
@@ -10,9 +11,6 @@ import { FormDialog } from '#view/parts/dialog';
 import { RefusalNotice } from '#view/parts/notice';
 import { Link, navigate } from '#view/shell/router';
 import { showMessage } from '#view/shell/toasts';
-
-/** Pause before another request while the service builds its index, in milliseconds. */
-const REBUILDING_MS = 2_000;
 
 /**
  * Card that offers the demonstration. The card has the same height in all states, so that nothing
@@ -80,8 +78,7 @@ function useStanding() {
   const standing = useLoaded(startApi.demo);
   const { loaded, reload } = standing;
   useEffect(() => {
-    const isBuilding = loaded.kind === 'failed' && loaded.refusal.reason === 'index_rebuilding';
-    if (!isBuilding) return undefined;
+    if (loaded.kind !== 'failed' || !isOfRebuilding(loaded.refusal)) return undefined;
     const timer = setTimeout(() => void reload(), REBUILDING_MS);
     return () => clearTimeout(timer);
   }, [loaded]);

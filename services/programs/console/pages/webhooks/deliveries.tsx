@@ -13,6 +13,7 @@ import { webhookApi } from '#pages/webhooks/api';
 import { failureText, outcomeText } from '#pages/webhooks/endpoint-state';
 import type { LoadedEndpoint } from '#pages/webhooks/use-endpoint';
 import { RefusalNotice } from '#view/parts/notice';
+import { TableHead } from '#view/parts/table-head';
 import { TimeText } from '#view/parts/text';
 import { Link } from '#view/shell/router';
 import { showMessage } from '#view/shell/toasts';
@@ -235,16 +236,7 @@ export function FailedChanges({ webhook, deliveries: { failed }, loaded }: Props
       <RefusalNotice refusal={again.refusal} />
       <table class="rows deliveries">
         <caption class="unseen">Changes that were given up, newest first</caption>
-        <thead>
-          <tr>
-            <th scope="col">Time</th>
-            <th scope="col">Instance</th>
-            <th scope="col">Cause</th>
-            <th scope="col">
-              <span class="unseen">Actions</span>
-            </th>
-          </tr>
-        </thead>
+        <TableHead names={['Time', 'Instance', 'Cause']} unseen="Actions" />
         <tbody>
           {failed.map((change) => (
             <FailedRow

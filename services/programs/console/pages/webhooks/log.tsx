@@ -9,6 +9,7 @@ import { LiveLog, type LogView } from '#pages/webhooks/live-log';
 import { changeText } from '#view/fleet/changes';
 import { Empty, RefusalNotice, Skeleton } from '#view/parts/notice';
 import { StreamSign } from '#view/parts/stream-sign';
+import { TableHead } from '#view/parts/table-head';
 import { TimeText } from '#view/parts/text';
 import { Link, Page } from '#view/shell/router';
 import { HookTabs } from '#view/webhooks/page';
@@ -166,14 +167,7 @@ function EventTable({ events }: { readonly events: readonly AccountEvent[] }) {
   return (
     <table class="rows event-log">
       <caption class="unseen">Events of the account, newest first</caption>
-      <thead>
-        <tr>
-          <th scope="col">Time</th>
-          <th scope="col">Event</th>
-          <th scope="col">Instance</th>
-          <th scope="col">Afterwards</th>
-        </tr>
-      </thead>
+      <TableHead names={['Time', 'Event', 'Instance', 'Afterwards']} />
       <tbody>
         {events.map((event) => (
           <tr key={event.id}>
