@@ -31,7 +31,7 @@ type SetPlan = Parameters<Limiter['admin']['setPlan']>;
 /** Start of the examples' clock: an ordinary day after the release. */
 const START_MS = Date.UTC(2026, 0, 15, 12);
 
-/** Limits of actors: so high that no actor is evicted. */
+/** Limits of actors. The example evicts no actor. */
 const ACTORS = { idleAgeMs: 3_600_000, memoryBytesMax: 64 * 1_024 * 1_024 };
 
 /** A request to the example service. */

@@ -12,7 +12,7 @@ import type {
 const ROWS_MAX = 1_024;
 /** Numbers per transition. */
 const NUMBERS = 4;
-/** Maximum number of transitions of one change: five per observation of a batch, and one. */
+/** Maximum transitions of a change: five per observation of a batch, and a further transition. */
 const TRANSITIONS_MAX = 501;
 /** Maximum number of events in an answer. */
 const EVENTS_MAX = 1_000;

@@ -10,7 +10,7 @@ export type EventsPageQuery = Omit<AccountEventsQuery, 'types'> & {
   readonly types?: readonly EventType[];
 };
 
-/** The events of the account: one log of what changed in all its instances. */
+/** Events of the account: a log of the changes in all instances. */
 export class Events {
   readonly #caller: Caller;
 

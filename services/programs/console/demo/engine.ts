@@ -11,7 +11,7 @@ import { CALL_TIMEOUT_MS_MAX } from '#grpc/call-bounds';
 import { bodyText, type EngineAnswer, type EngineCommand } from '#grpc/engine-messages';
 import { ENERGY_DEFAULT } from '#identity/state';
 
-/** What the limiter has granted to a load, and what the load has used. */
+/** Cycles that the limiter granted to a load, and their use. */
 export type Grant = {
   readonly accountId: string;
   /** Reads with the deadline of the load. */

@@ -84,7 +84,7 @@ function modesBy(home: readonly number[], order: (a: number, b: number) => numbe
   return modes.toSorted((a, b) => order(home[a] ?? 0, home[b] ?? 0));
 }
 
-/** Readings of what happens in the story of an agent. */
+/** Observation readings for an event in an agent's story. */
 function readingsOf(
   happening: Happening,
   home: readonly number[],

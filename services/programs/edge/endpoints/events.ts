@@ -1,4 +1,4 @@
-/* The events of an account: one log of what changed in all its instances. */
+/* Events of an account: a log of the changes in all instances. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { endpoint } from '#edge/endpoints/endpoint';
 import { LAST_EVENT_ID } from '#edge/http';

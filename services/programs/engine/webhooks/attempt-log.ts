@@ -1,7 +1,7 @@
 /* Finished attempts of webhook endpoints, in memory and for people. */
 import type { ShownAnswer } from '#grpc/courier-messages';
 
-/** Number of attempts of an endpoint that are shown. */
+/** Attempts per endpoint in an answer. */
 const ATTEMPTS_SHOWN = 100;
 
 /** Number of the newest attempts of an endpoint whose bodies are kept. A screen shows as many. */

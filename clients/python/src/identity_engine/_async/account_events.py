@@ -1,4 +1,4 @@
-"""``client.events``: what changed in all instances of the account."""
+"""``client.events``: changes in all instances of the account."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class AsyncAccountEventStream:
 
 
 class AsyncAccountEvents:
-    """The events of the account: one log of what changed in all its instances."""
+    """Events of the account: a log of the changes in all instances."""
 
     def __init__(self, caller: AsyncCaller) -> None:
         self._caller = caller

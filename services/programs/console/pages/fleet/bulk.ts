@@ -6,7 +6,7 @@ import { instanceApi } from '#pages/instance/api';
 import { Refused } from '#pages/shell/api';
 import { randomKey } from '#pages/shell/idempotency-key';
 
-/** Maximum number of instances in one action, so that a person can follow it. */
+/** Maximum instances of an action. A person can follow this many. */
 export const BULK_MAX = 1_000;
 
 /** Requests in flight. A person hardly notices a gain beyond a few. */
@@ -50,7 +50,7 @@ export async function allOf(view: FleetView): Promise<ListedInstance[]> {
   }
 }
 
-/** What takes an action back for one instance. */
+/** Reverses an action for one instance. */
 type Undo = () => Promise<unknown>;
 
 /**

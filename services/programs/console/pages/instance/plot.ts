@@ -37,7 +37,7 @@ export type Plot = Disposable & {
   readonly show: (points: readonly ChartPoint[], marks?: PlotMarks) => void;
   /** X value at a horizontal position in the window, in pixels. */
   readonly xAt: (clientX: number) => number;
-  /** Width of one unit of the x axis, in pixels. */
+  /** Width of a unit of the x axis, in pixels. */
   readonly unitPx: () => number;
   readonly setShown: (line: number, isShown: boolean) => void;
   readonly resize: (widthPx: number) => void;

@@ -21,7 +21,7 @@ type StateTabProps = {
   readonly shown: Shown;
 };
 
-/** First screen: who the agent is now, what it may do, and how it came there. */
+/** First screen: identity, allowed actions and recent past of the agent. */
 export function StateTab({ instance, view, model, shown }: StateTabProps) {
   return (
     <>
