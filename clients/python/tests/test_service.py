@@ -139,10 +139,15 @@ def test_events_follow_an_instance(client: Any, instance: Any) -> None:
     instance.process_batch([observation(n) for n in range(3)])
     events = instance.events(after=0)
     seen = []
-    for event in events:
-        seen.append(event.type)
-        if seen.count("cycle") == 3 and event.type == "cycle":
-            client.instances.delete(instance.id)
+    try:
+        for event in events:
+            seen.append(event.type)
+            if seen.count("cycle") == 3 and event.type == "cycle":
+                client.instances.delete(instance.id)
+    except errors.NotFoundError:
+        # A second after the creation of a key, the service ends the streams of its account once.
+        # The stream may then reconnect to a deleted instance.
+        seen.append("deleted")
     assert seen[-1] == "deleted"
     assert seen.count("cycle") == 3
     assert events.last_event_id == "3"
