@@ -1,6 +1,6 @@
 # `make help` lists the targets. Most targets run a script of package.json or a main file.
 .DEFAULT_GOAL := help
-.PHONY: help run agent cluster cluster-status cluster-down cluster-ctl observe observe-down test test-all check bench against scale fidelity simulate simulate-model simulate-agent coverage generate format ctl chaos mutation sbom licenses fuzz load tools deploy-test restore-rehearsal reference packages power-loss
+.PHONY: help run agent cluster cluster-status cluster-down cluster-ctl observe observe-down test test-all check bench against fidelity simulate simulate-model simulate-agent coverage generate format ctl chaos mutation sbom licenses fuzz load tools deploy-test restore-rehearsal reference packages power-loss
 
 NODE := node_modules/.bin/node
 INSTALLED := node_modules/.package-lock.json
@@ -50,14 +50,11 @@ test-all: $(INSTALLED) $(CLIENT) $(PAGES) ## Run every test: browsers, clusters,
 check: $(INSTALLED) $(CLIENT) ## Lint, type-check, look for unused code, compare generated files
 	@npm run --silent check
 
-bench: $(INSTALLED) ## Compare with reference servers and write bench/RESULTS.md (two hours)
+bench: $(INSTALLED) ## Compare with other servers and write bench/RESULTS.md (hours): ARGS="--group memory", 30 min each
 	@$(NODE) bench/main.ts $(ARGS)
 
-against: $(INSTALLED) ## Compare this checkout with another commit (10 min): COMMIT=main~10
+against: $(INSTALLED) ## Compare this checkout with another commit (5 min): COMMIT=main~10
 	@$(NODE) bench/against.ts $(COMMIT) $(ARGS)
-
-scale: $(INSTALLED) ## Measure many instances, long histories, tails, accounts (an hour): ARGS="--only history"
-	@$(NODE) bench/scale/main.ts $(ARGS)
 
 fidelity: $(INSTALLED) ## Compare dialogues with and without the engine (4 min): ARGS="--model NAME"; scripted models by default
 	@$(NODE) bench/fidelity/main.ts $(ARGS)

@@ -1,94 +1,123 @@
-import { writeFile } from 'node:fs/promises';
-import { comparisonsOf, isOnCassandra } from '#bench/durable/comparisons';
-import { measureJournalAge } from '#bench/durable/journal-age';
-import { type DurableFindings, measureDurable } from '#bench/durable/measure';
-import type { LimiterFindings } from '#bench/limiter/findings';
-import { measureLimiter } from '#bench/limiter/measure-limiter';
-import { type Load, measureLoad } from '#bench/load/generators';
-import { measureColdStart } from '#bench/measures/cold-start';
-import { describeRun } from '#bench/measures/machine';
-import { measureMemory } from '#bench/measures/memory';
-import { type Options, readOptions, USAGE } from '#bench/options';
+/**
+ * Measures the service and other ways to do the same work. Writes the results of each part to
+ * bench/results.json, and the page bench/RESULTS.md from this file.
+ *
+ *   node bench/main.ts [--group memory,durable] [--only cluster] [--servers d,pg] [--quick]
+ */
+import { writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { type Circumstance, describeRun } from '#bench/measures/machine';
+import { PAGE_FILE, pageOf, sectionOf } from '#bench/page/page';
+import { GROUPS, type Part, type Tool } from '#bench/page/part';
+import { keepResults, type PartResults } from '#bench/page/results';
+import { PARTS } from '#bench/parts';
 import { findRedis, findWrk, MissingTool } from '#bench/processes/tool-path';
+import { startedPrinter } from '#bench/progress';
 import { findPostgres } from '#bench/references/postgres-server';
-import { reportOf } from '#bench/report';
 import { installedCassandra } from '#deploy/local/install/cassandra';
 import { installedK6 } from '#deploy/local/install/k6';
 import { MissingServer } from '#deploy/local/install/missing-server';
 import { installedNats } from '#deploy/local/install/nats';
 
-/** Results file of a complete run. */
-const RESULTS = 'bench/RESULTS.md';
+const USAGE = `usage: node bench/main.ts [--group name,...] [--only part,...] [--servers name,...] [--quick]
 
-const startedMs = performance.now();
+  --group    parts of these groups; each group runs in at most 30 minutes on two cores
+  --only     only these parts
+  --servers  only these compared servers; the page stays unchanged
+  --quick    a smoke test with the shortest rounds; its figures mean nothing, the page stays unchanged
 
-function secondsSoFar(): number {
-  return (performance.now() - startedMs) / 1_000;
+${GROUPS.map((group) => `  ${group.padEnd(10)} ${namesIn(group).join(', ')}`).join('\n')}
+`;
+
+function namesIn(group: string): string[] {
+  return PARTS.filter((part) => part.group === group).map(({ name }) => name);
 }
 
-function print(line: string): void {
-  process.stderr.write(`${secondsSoFar().toFixed(0).padStart(4)} s  ${line}\n`);
+type Options = {
+  readonly parts: readonly Part[];
+  readonly servers: ReadonlySet<string> | undefined;
+  readonly isQuick: boolean;
+};
+
+const print = startedPrinter();
+
+/** Parses the command line; undefined if invalid. */
+function readOptions(args: readonly string[]): Options | undefined {
+  const values = parse(args);
+  if (values === undefined) return undefined;
+  const groups = values.group?.split(',') ?? GROUPS;
+  const names = values.only?.split(',') ?? groups.flatMap(namesIn);
+  const isKnown = names.every((name) => PARTS.some((part) => part.name === name));
+  if (!isKnown || groups.some((group) => namesIn(group).length === 0)) return undefined;
+  const parts = PARTS.filter(({ name }) => names.includes(name));
+  const servers = values.servers === undefined ? undefined : new Set(values.servers.split(','));
+  return { parts, servers, isQuick: values.quick };
 }
 
-async function measureAll(options: Options): Promise<void> {
-  const { parts } = options;
-  const tools = await findTools(options);
-  const circumstances = await describeRun(tools);
-  const load = await measureLoad(tools, options, print);
-  const durable = await measureDurable(tools, options, print);
-  const limiter = await measureLimiter(tools.redis, options, print);
-  const coldStarts = parts.has('cold') ? await measureColdStart(options.coldStarts, print) : [];
-  const memoryRun = { instances: options.memoryInstances, idleS: options.memoryIdleS };
-  const memory = parts.has('memory') ? await measureMemory(memoryRun, print) : undefined;
-  const journal = parts.has('journal')
-    ? await measureJournalAge(options.journalSlots, print)
-    : undefined;
-  const command = ['node', 'bench/main.ts', ...process.argv.slice(2)].join(' ');
-  const seconds = secondsSoFar();
-  const { checkpointS } = options;
-  const found = { ...load, durable, checkpointS, limiter, coldStarts, memory, journal };
-  const report = reportOf({ command, circumstances, ...found, seconds });
-  process.stdout.write(report);
-  if (options.isComplete) await writeFile(RESULTS, report);
-  else print(`${RESULTS} is unchanged, because this run is not complete`);
-  if (isAnyVoid(load, durable, limiter)) {
-    print('some measurements are void: the report gives the reasons');
-    process.exitCode = 1;
+function parse(args: readonly string[]) {
+  const options = {
+    group: { type: 'string' },
+    only: { type: 'string' },
+    servers: { type: 'string' },
+    quick: { type: 'boolean', default: false },
+  } as const;
+  try {
+    return parseArgs({ args: [...args], options }).values;
+  } catch {
+    return undefined;
   }
 }
 
 /** Finds all tools before the first measurement, so that a missing tool wastes no time. */
-async function findTools(options: Options) {
-  const { parts } = options;
-  const wrk = await findWrk();
-  const comparisons = comparisonsOf(options);
-  const isBesidePostgres = comparisons.some(({ references }) => references.length > 0);
-  const postgres = isBesidePostgres ? await findPostgres() : undefined;
-  const isOnStores = comparisons.some(isOnCassandra) || parts.has('limiter');
-  if (isOnStores || parts.has('journal')) await installedCassandra(print);
-  if (isOnStores) await installedNats(print);
-  const k6 = parts.has('open') ? await installedK6(print) : undefined;
-  const redis = parts.has('limiter') ? await findRedis() : undefined;
-  return { wrk, k6, postgres, redis };
+async function findTools(needs: ReadonlySet<Tool>) {
+  if (needs.has('cassandra')) {
+    await installedCassandra(print);
+    await installedNats(print);
+  }
+  return {
+    wrk: needs.has('wrk') ? await findWrk() : undefined,
+    k6: needs.has('k6') ? await installedK6(print) : undefined,
+    postgres: needs.has('postgres') ? await findPostgres() : undefined,
+    redis: needs.has('redis') ? await findRedis() : undefined,
+  };
 }
 
-function isAnyVoid(
-  { rounds, open }: Load,
-  durable: readonly DurableFindings[],
-  limiter: LimiterFindings | undefined,
-): boolean {
-  const all = [...rounds, ...durable.flatMap((comparison) => comparison.rounds)];
-  const closed = all.flatMap(({ results }) => [...results.values()]);
-  const decided = limiter?.rows.map(({ result }) => result) ?? [];
-  const results = [...closed, ...open.map(({ result }) => result), ...decided];
-  return results.some(({ problem }) => problem !== undefined);
+async function measure(part: Part, { servers, isQuick }: Options): Promise<PartResults> {
+  const startedMs = performance.now();
+  const { commit, machine, versions } = await runFacts(part);
+  const found = await part.measure({ isQuick, servers, print });
+  const minutes = Number(((performance.now() - startedMs) / 60_000).toFixed(1));
+  return { date: new Date().toISOString(), commit, machine, versions, minutes, ...found };
+}
+
+async function runFacts({ needs = [] }: Part) {
+  const facts = await describeRun(await findTools(new Set(needs)));
+  const factOf = (name: string) => facts.find((fact) => fact.name === name)?.value ?? '';
+  const others = new Set(['Commit', 'Machine', 'Date', 'Load before the run']);
+  const versions: Circumstance[] = facts.filter(({ name }) => !others.has(name));
+  return { commit: factOf('Commit'), machine: factOf('Machine'), versions };
+}
+
+async function measureAll(options: Options): Promise<void> {
+  await findTools(new Set(options.parts.flatMap(({ needs = [] }) => needs)));
+  const isKept = !options.isQuick && options.servers === undefined;
+  for (const part of options.parts) {
+    print(`${part.name}: ${part.title}`);
+    const found = await measure(part, options);
+    process.stdout.write(`${sectionOf(part, found)}\n\n`);
+    if (isKept) writeFileSync(PAGE_FILE, pageOf(PARTS, keepResults(part.name, found)));
+    for (const problem of found.problems ?? []) print(`${part.name}: ${problem}`);
+    if ((found.problems ?? []).length > 0) process.exitCode = 1;
+  }
+  if (isKept) print('now run npm run generate, which copies the figures into the documents');
+  else print(`${PAGE_FILE} is unchanged, because this run is not complete`);
 }
 
 const options = readOptions(process.argv.slice(2));
 if (process.argv.includes('--help')) {
-  process.stdout.write(`${USAGE}\n`);
+  process.stdout.write(USAGE);
 } else if (options === undefined) {
-  process.stderr.write(`${USAGE}\n`);
+  process.stderr.write(USAGE);
   process.exitCode = 2;
 } else {
   await measureAll(options).catch((error: unknown) => {

@@ -14,3 +14,12 @@ export async function withProgress<Result>(
     clearInterval(printing);
   }
 }
+
+/** Returns a printer of progress lines, which begin with the seconds since this call. */
+export function startedPrinter(): (line: string) => void {
+  const startedMs = performance.now();
+  return (line) => {
+    const s = ((performance.now() - startedMs) / 1_000).toFixed(0);
+    process.stderr.write(`${s.padStart(5)} s  ${line}\n`);
+  };
+}

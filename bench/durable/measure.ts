@@ -1,32 +1,32 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import {
-  comparisonsOf,
   type DurableComparison,
   type DurableEntrant,
   isOnCassandra,
   type OnCassandra,
 } from '#bench/durable/comparisons';
 import { diskBytes } from '#bench/durable/disk-bytes';
-import { runDurableRounds } from '#bench/durable/rounds';
+import { type DurableSizes, runDurableRounds } from '#bench/durable/rounds';
 import { type DurableStores, startDurable } from '#bench/durable/service';
 import type { CapturedAnswer } from '#bench/load/capture-answer';
 import { captureAnswer } from '#bench/load/capture-answer';
 import type { Round } from '#bench/load/closed-rounds';
 import { readCycleCount } from '#bench/measures/cycle-count';
 import { checkLedger } from '#bench/measures/ledger';
-import type { Options } from '#bench/options';
+import type { Run } from '#bench/page/part';
 import { fileBytes, startOnFile } from '#bench/processes/file-service';
-import { prepareService, type Server, startReference } from '#bench/processes/servers';
+import { type Label, prepareService, type Server, startReference } from '#bench/processes/servers';
 import { type Service, startStandalone } from '#bench/processes/service';
 import { temporaryFolder } from '#bench/processes/temporary-folder';
-import { type PostgresTools, startPostgres } from '#bench/references/postgres-server';
+import { findWrk } from '#bench/processes/tool-path';
+import { findPostgres, startPostgres } from '#bench/references/postgres-server';
 import { startPostgresReference } from '#bench/references/start-postgres';
 import { startCassandra } from '#deploy/local/servers/cassandra-server';
 import { startNats } from '#deploy/local/servers/nats-server';
 
 /** Disk usage of one service's observations. */
-type DiskUse = {
+export type DiskUse = {
   /** Labels of this service's runs, with and without idempotency keys. */
   readonly labels: readonly string[];
   readonly observations: number;
@@ -37,17 +37,14 @@ type DiskUse = {
 
 /** Results of a comparison. */
 export type DurableFindings = {
-  readonly instanceCount: number;
   readonly rounds: readonly Round[];
   readonly disk: readonly DiskUse[];
 };
 
-type Tools = { readonly wrk: string; readonly postgres: PostgresTools | undefined };
-
 /** Parameters for starting the servers of a comparison. */
 type Bench = {
-  readonly tools: Tools;
-  readonly options: Options;
+  /** Names of the servers to measure; undefined for all. */
+  readonly wanted: ReadonlySet<string> | undefined;
   /** Folder for the observation plans of all servers. */
   readonly folder: string;
   readonly instanceCount: number;
@@ -70,29 +67,16 @@ type Started = Pick<StartedStore, 'readBytes'> & { readonly servers: readonly Se
 type Cassandra = Pick<DurableStores, 'cassandra'> & { readonly dataFolder: string };
 
 /**
- * Measures the selected durable services and references. Starts the services on Cassandra and the
- * references on PostgreSQL, loads all in turns, and compares stored state with answers at the end.
- * Comparisons run sequentially, each on a new Cassandra and PostgreSQL.
+ * Measures durable services and references. Starts the services on Cassandra and the references on
+ * PostgreSQL, loads all in turns, and compares stored state with answers at the end.
  */
 export async function measureDurable(
-  tools: Tools,
-  options: Options,
-  print: (line: string) => void,
-): Promise<DurableFindings[]> {
-  const findings: DurableFindings[] = [];
-  for (const comparison of comparisonsOf(options)) {
-    const { instanceCount } = comparison;
-    const bench = { tools, options, folder: temporaryFolder(), instanceCount, print };
-    findings.push(await measureComparison(bench, comparison));
-  }
-  return findings;
-}
-
-async function measureComparison(
-  bench: Bench,
   comparison: DurableComparison,
+  sizes: DurableSizes,
+  { servers: wanted, print }: Pick<Run, 'servers' | 'print'>,
 ): Promise<DurableFindings> {
-  const { tools, options, instanceCount, print } = bench;
+  const instanceCount = Math.min(comparison.instanceCount, sizes.instancesMax);
+  const bench = { wanted, folder: temporaryFolder(), instanceCount, print };
   await using stores = new AsyncDisposableStack();
   await using opened = new AsyncDisposableStack();
   const cassandra = isOnCassandra(comparison) ? await startStore(stores, bench) : undefined;
@@ -102,12 +86,13 @@ async function measureComparison(
   }
   const servers = started.flatMap((service) => service.servers);
   servers.push(...(await startReferences(opened, bench, comparison)));
-  const rounds = await runDurableRounds(tools.wrk, { servers, options, print });
+  const rounds = await runDurableRounds(await findWrk(), { servers, sizes, print });
   print('comparing stored state with answers');
   // Servers with the same plan share instances: check the first server.
   const plans = Map.groupBy(servers, ({ plan }) => plan);
   for (const [server] of plans.values()) if (server !== undefined) await checkLedger(server);
   const counts = await Promise.all(started.map(countsOf));
+  if (!sizes.isDiskMeasured) return { rounds, disk: [] };
   // Stop the service first: a running service keeps writing to its journal.
   await opened.disposeAsync();
   const disk: DiskUse[] = [];
@@ -115,7 +100,7 @@ async function measureComparison(
     print(`${count.labels.join(', ')}: measuring disk usage of the tables`);
     disk.push({ ...count, bytesByTable: await readBytes() });
   }
-  return { instanceCount, rounds, disk };
+  return { rounds, disk };
 }
 
 async function startStore(
@@ -136,7 +121,8 @@ async function startEntrant(
   bench: Bench,
   { label, keyedLabel, store }: DurableEntrant,
 ): Promise<Started> {
-  const { options, folder, instanceCount, print } = bench;
+  const { wanted, folder, instanceCount, print } = bench;
+  const isWanted = (name: Label) => wanted?.has(name) ?? true;
   print(`${label}: starting the service`);
   const { service, readBytes } =
     store === 'sqlite'
@@ -144,8 +130,8 @@ async function startEntrant(
       : await startedOnCassandra(opening, cassandra, bench, store);
   const prepared = await prepareService(label, service, folder, { instanceCount, print });
   const server = { ...prepared, isCheckpointing: true };
-  const servers: Server[] = options.parts.has(label) ? [server] : [];
-  if (keyedLabel !== undefined && options.parts.has(keyedLabel)) {
+  const servers: Server[] = isWanted(label) ? [server] : [];
+  if (keyedLabel !== undefined && isWanted(keyedLabel)) {
     servers.push({ ...server, label: keyedLabel, isKeyed: true });
   }
   return { servers, readBytes };
@@ -161,8 +147,8 @@ async function startedOnFile(opening: AsyncDisposableStack): Promise<StartedStor
 async function startedOnCassandra(
   opening: AsyncDisposableStack,
   stores: Cassandra | undefined,
-  { options, print }: Bench,
-  { engines = options.engines, keyspace }: OnCassandra,
+  { print }: Bench,
+  { engines = 1, keyspace }: OnCassandra,
 ): Promise<StartedStore> {
   assert(stores !== undefined, 'Cassandra must be started before a service on Cassandra');
   const { cassandra, dataFolder } = stores;
@@ -176,13 +162,13 @@ async function startedOnCassandra(
 
 async function startReferences(
   opening: AsyncDisposableStack,
-  { tools, folder, instanceCount, print }: Bench,
+  { folder, instanceCount, print }: Bench,
   { references, isWithStateless }: DurableComparison,
 ): Promise<Server[]> {
   const servers: Server[] = [];
-  if (tools.postgres !== undefined && references.length > 0) {
+  if (references.length > 0) {
     print(`starting PostgreSQL and its references, ${instanceCount} instances each`);
-    const postgres = opening.use(await startPostgres(tools.postgres));
+    const postgres = opening.use(await startPostgres(await findPostgres()));
     for (const label of references) {
       const options = { folder, instanceCount };
       servers.push(opening.use(await startPostgresReference(label, postgres, options)));
@@ -191,7 +177,7 @@ async function startReferences(
   }
   if (isWithStateless) {
     const { file: answerFile } = await answerOfStandalone(folder);
-    servers.push(opening.use(await startReference('c', { folder, answerFile }, instanceCount)));
+    servers.push(opening.use(await startReference({ folder, answerFile }, instanceCount)));
   }
   return servers;
 }

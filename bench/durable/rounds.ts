@@ -1,12 +1,30 @@
-import { lineOf, type Round } from '#bench/load/closed-rounds';
+import { lineOf, orderOf, type Round, type RoundSizes } from '#bench/load/closed-rounds';
 import { type ClosedResult, runWrk } from '#bench/load/wrk';
 import { untilStored } from '#bench/measures/gauges';
-import type { Options } from '#bench/options';
 import type { Label, Server } from '#bench/processes/servers';
-import { orderOf, type Rounds } from '#bench/rounds';
 
 /** Numbers of connections in the durable comparison. Source: the project's targets. */
 export const DURABLE_CONNECTIONS = [64, 256] as const;
+
+/** Durations and repetitions of a durable comparison, in seconds. */
+export type DurableSizes = RoundSizes & {
+  /** Load on a durable service before the measurement, until checkpoints run steadily. */
+  readonly checkpointS: number;
+  /** Whether to wait for the last checkpoints before the next server gets load. */
+  readonly isDrained: boolean;
+  /** Initial load for Cassandra's JIT compilers, for each number of connections. */
+  readonly compileS: number;
+  /** Maximum number of instances of a server. */
+  readonly instancesMax: number;
+  /** Whether to measure the sizes of the tables at the end. Takes up to three minutes. */
+  readonly isDiskMeasured: boolean;
+};
+
+type Rounds = {
+  readonly servers: readonly Server[];
+  readonly sizes: DurableSizes;
+  readonly print: (line: string) => void;
+};
 
 /** Results of a server's turn, by number of connections. */
 type Turn = ReadonlyMap<number, ClosedResult>;
@@ -19,24 +37,24 @@ type Turn = ReadonlyMap<number, ClosedResult>;
  */
 export async function runDurableRounds(
   wrk: string,
-  { servers, options, print }: Rounds,
+  { servers, sizes, print }: Rounds,
 ): Promise<Round[]> {
   const rounds: Round[] = [];
   const durable = servers.find(isOnCassandra);
-  if (durable !== undefined) await warmUpCassandra(durable, wrk, options, print);
-  for (const server of servers) await observeAll(server, wrk, options, print);
-  for (let round = 0; round < options.rounds; round += 1) {
+  if (durable !== undefined) await warmUpCassandra(durable, wrk, sizes, print);
+  for (const server of servers) await observeAll(server, wrk, sizes, print);
+  for (let round = 0; round < sizes.rounds; round += 1) {
     const order = orderOf(servers, round);
     const turns = new Map<Label, Turn>();
     for (const [i, server] of order.entries()) {
-      const turn = await turnOf(server, wrk, options, print);
+      const turn = await turnOf(server, wrk, sizes, print);
       turns.set(server.label, turn);
       for (const [connections, result] of turn) {
-        print(`round ${round + 1}/${options.rounds}: ${lineOf(server.label, connections, result)}`);
+        print(`round ${round + 1}/${sizes.rounds}: ${lineOf(server.label, connections, result)}`);
       }
       // If the next server is the same service, its load continues.
       const isOver = order[i + 1]?.plan !== server.plan;
-      if (isOver && options.isDrained) await whenStored(server, print);
+      if (isOver && sizes.isDrained) await whenStored(server, print);
     }
     rounds.push(...DURABLE_CONNECTIONS.map((connections) => roundAt(connections, turns)));
   }
@@ -56,7 +74,7 @@ function roundAt(connections: number, turns: ReadonlyMap<Label, Turn>): Round {
 async function turnOf(
   server: Server,
   wrk: string,
-  { checkpointS, warmUpS, secondsPerRun }: Options,
+  { checkpointS, warmUpS, secondsPerRun }: DurableSizes,
   print: (line: string) => void,
 ): Promise<Turn> {
   const leadInS = server.isCheckpointing === true ? checkpointS : warmUpS;
@@ -78,7 +96,7 @@ function isOnCassandra({ processes }: Server): boolean {
 async function warmUpCassandra(
   durable: Server,
   wrk: string,
-  { compileS }: Options,
+  { compileS }: DurableSizes,
   print: (line: string) => void,
 ): Promise<void> {
   for (const connections of DURABLE_CONNECTIONS) {
@@ -95,7 +113,7 @@ async function warmUpCassandra(
 async function observeAll(
   server: Server,
   wrk: string,
-  { warmUpS }: Options,
+  { warmUpS }: DurableSizes,
   print: (line: string) => void,
 ): Promise<void> {
   const { label, plan } = server;

@@ -2,7 +2,7 @@
  * Does the engine help an agent? Runs equal dialogues without a contract in the prompt, with the
  * contract of the agent, and with the contract of another persona, against an OpenAI-compatible
  * endpoint. Without `--model`, scripted models check the harness itself. A run without `--quick`
- * replaces a section in bench/FIDELITY.md. Variables: OPENAI_API_KEY; OPENAI_BASE_URL for another
+ * replaces a section in docs/fidelity.md. Variables: OPENAI_API_KEY; OPENAI_BASE_URL for another
  * endpoint than OpenAI; JUDGE_API_KEY and JUDGE_BASE_URL for judges at another endpoint.
  *
  *   node bench/fidelity/main.ts [--model name] [--judge-model name …] [--quick]
@@ -13,13 +13,13 @@ import { APIError, OpenAI } from 'openai';
 import { type Dialogue, runSetting, type Setting } from '#bench/fidelity/dialogue';
 import { type JudgeFiles, JudgesMissing, judgeFiles } from '#bench/fidelity/judge-files';
 import { Judge, type Judgement } from '#bench/fidelity/judges';
+import { keepSection, reportSection } from '#bench/fidelity/page';
 import { checkOf, pictureOf, type Run, tablesOf } from '#bench/fidelity/report';
 import { isScripted, OBEDIENCE, startScriptedModels } from '#bench/fidelity/scripted-models';
 import { WORKS } from '#bench/fidelity/work';
 import { describeRun } from '#bench/measures/machine';
 import { startStandalone } from '#bench/processes/service';
 import { withProgress } from '#bench/progress';
-import { FIDELITY_PAGE, keepSection, reportSection } from '#bench/report-page';
 import { IdentityEngine } from '#clients/typescript/src/identity-engine';
 
 const { values } = parseArgs({
@@ -189,12 +189,12 @@ const about =
 const command = ['node bench/fidelity/main.ts', ...process.argv.slice(2)].join(' ');
 const text = reportSection({ title, about, command, circumstances }, [
   ...(check === undefined ? [] : [check.table]),
-  `![Attempts and allowed share over the turns](../${picture})`,
+  `![Attempts and allowed share over the turns](${picture.replace('docs/', '')})`,
   ...runs.flatMap(tablesOf),
 ]);
 process.stdout.write(`${text}\n`);
 if (!values.quick) {
   await writeFile(picture, pictureOf(runs));
-  await keepSection(FIDELITY_PAGE, text);
+  await keepSection(text);
 }
 if (check?.isMet === false) throw new Error('the harness does not separate the scripted models');

@@ -14,7 +14,7 @@ import { type Curves, roundsPicture } from '#bench/fidelity/picture';
 import { isScripted, OBEDIENCE } from '#bench/fidelity/scripted-models';
 import type { Estimate } from '#bench/fidelity/statistics';
 import { numberText, quantileOf } from '#bench/measures/statistics';
-import { tableOf, verdict } from '#bench/report-table';
+import { tableOf } from '#bench/page/text-table';
 
 /** Dialogues of one model, and the judgements of these dialogues by judge model. */
 export type Run = {
@@ -121,7 +121,7 @@ export function checkOf(runs: readonly Run[]): { readonly table: string; readonl
     );
     const cells = differences.map((difference) => intervalText(difference, 1));
     const expected = isObedient ? 'below 0' : `within ±${SAME_MAX}`;
-    return [{ isMet, cells: [model, ...cells, expected, verdict(isMet)] }];
+    return [{ isMet, cells: [model, ...cells, expected, isMet ? 'met' : '**not met**'] }];
   });
   const head = ['attempts per 100 turns', 'engine − without', 'engine − shuffled', 'expected', ''];
   const table = tableOf(

@@ -7,7 +7,8 @@ import {
   type LimiterFindings,
 } from '#bench/limiter/findings';
 import { numberText, spreadOf, spreadText } from '#bench/measures/statistics';
-import { cpuOf, type TargetRow, tableOf } from '#bench/report-table';
+import { cpuOf, rounded } from '#bench/page/comparison';
+import type { Figure, Findings, Table } from '#bench/page/part';
 
 /** Minimum decisions per second of one limiter process. Source: the project's targets. */
 const DECISIONS_PER_S_MIN = 50_000;
@@ -18,68 +19,59 @@ const RATIO_MIN = 1.5;
 /** Maximum 99th percentile of the open model, in ms. Source: the project's targets. */
 const P99_MS_MAX = 5;
 
-const NOTE =
-  'One limiter process serves all accounts, with Cassandra and NATS. Two caller processes request ' +
-  'decisions for 1,000 accounts in turn. A decision is the answer to an `Admit` message: whether a ' +
-  'call may start. Like edges, callers of (l) also send a `Settle` message after the call, and do ' +
-  'not wait for its answer. All programs send the messages of one event-loop turn in one write. Redis ' +
-  'syncs its append-only file every second. The limiter admits a call only if Cassandra already ' +
-  'stores the allowance for the call. "64 in flight" means 64 decisions at the same time. In the ' +
-  "open model, latency begins at the due time and includes the caller's timer (1 ms).";
-
-/** Limiter targets and results; empty without findings. */
-export function limiterTargets(findings: LimiterFindings | undefined): TargetRow[] {
-  const rows = valid(findings?.rows ?? []);
-  return loadsOf(rows).flatMap((load) => {
-    const all = rows.filter((row) => titleOf(row) === load);
-    return all[0]?.run.kind === 'open' ? openTargets(all, load) : closedTargets(all, load);
-  });
+/** Targets, a table for each load, and void rounds. */
+export function limiterFindings({ rows, isCompared }: LimiterFindings): Findings {
+  const correct = valid(rows);
+  return {
+    figures: loadsOf(correct).flatMap((load) => {
+      const all = correct.filter((row) => titleOf(row) === load);
+      return all[0]?.run.kind === 'open' ? openTargets(all, load) : closedTargets(all, load);
+    }),
+    tables: loadsOf(rows).map((load) => loadTable(correct, load)),
+    notes: isCompared ? [] : ['Redis is not installed on this machine, so there is no comparison.'],
+    problems: rows.flatMap(({ label, round, run, result: { problem } }) =>
+      problem === undefined
+        ? []
+        : [`round ${round + 1}, ${label}, ${titleOf({ run })}: ${problem}`],
+    ),
+  };
 }
 
-/** Limiter section of the report; empty without findings. */
-export function limiterReport(findings: LimiterFindings | undefined): string {
-  if (findings === undefined) return '';
-  const { rows, isCompared } = findings;
-  const missing = 'Redis is not installed on this machine, so the report has no comparison.';
-  const problems = rows.flatMap(({ label, round, run, result: { problem } }) =>
-    problem === undefined
-      ? []
-      : [`- round ${round + 1}, (${label}) ${titleOf({ run })}: ${problem}`],
-  );
-  return [
-    `## Limiter\n\n${NOTE}`,
-    ...(isCompared ? [] : [missing]),
-    ...loadsOf(rows).map((load) => loadTable(rows, load)),
-    ...(problems.length === 0
-      ? []
-      : [`These rounds are void and do not count:\n\n${problems.join('\n')}`]),
-  ].join('\n\n');
+const COLUMNS = [
+  { name: 'decider' },
+  { name: 'decisions/s' },
+  { name: 'p50 ms', decimals: 2 },
+  { name: 'p99 ms', decimals: 2 },
+  { name: 'longest ms', decimals: 1 },
+  { name: 'CPU µs', decimals: 1 },
+];
+
+function loadTable(rows: readonly DecisionRow[], load: string): Table {
+  const ofLoad = rows.filter((row) => titleOf(row) === load);
+  const labels = DECIDERS.filter((label) => ofLoad.some((row) => row.label === label));
+  return {
+    name: load,
+    columns: COLUMNS,
+    rows: labels.map((label) => {
+      const results = rowsOf(ofLoad, label).map(({ result }) => result);
+      const over = (read: (result: DecisionResult) => number) =>
+        rounded(spreadOf(results.map(read)));
+      return {
+        name: label,
+        cells: [
+          DECIDER_TITLES[label],
+          over(({ decisionsPerS }) => decisionsPerS),
+          over(({ p50Ms }) => p50Ms),
+          over(({ p99Ms }) => p99Ms),
+          over(({ longestMs }) => longestMs),
+          cpuOf(results),
+        ],
+      };
+    }),
+  };
 }
 
-function loadTable(rows: readonly DecisionRow[], load: string): string {
-  const head = ['', 'decisions/s', 'p50 ms', 'p99 ms', 'longest ms', 'CPU µs per decision'];
-  const lines = DECIDERS.flatMap((label) => {
-    const all = rows.filter((row) => row.label === label && titleOf(row) === load);
-    if (all.length === 0) return [];
-    const results = valid(all).map(({ result }) => result);
-    const over = (read: (result: DecisionResult) => number, decimals: number) =>
-      spreadText(spreadOf(results.map(read)), decimals);
-    return [
-      [
-        `(${label}) ${DECIDER_TITLES[label]}`,
-        over(({ decisionsPerS }) => decisionsPerS, 0),
-        over(({ p50Ms }) => p50Ms, 2),
-        over(({ p99Ms }) => p99Ms, 2),
-        over(({ longestMs }) => longestMs, 1),
-        cpuOf(results),
-        `${results.length}/${all.length}`,
-      ],
-    ];
-  });
-  return `### ${load}\n\n${tableOf([...head, 'valid rounds'], lines)}`;
-}
-
-function closedTargets(rows: readonly DecisionRow[], load: string): TargetRow[] {
+function closedTargets(rows: readonly DecisionRow[], load: string): Figure[] {
   return (['l', 'r'] as const).flatMap((label) => {
     const rates = rowsOf(rows, label).map(({ result }) => result.decisionsPerS);
     const ratios = rowsOf(rows, label).flatMap((ours) =>
@@ -98,7 +90,7 @@ function closedTargets(rows: readonly DecisionRow[], load: string): TargetRow[] 
   });
 }
 
-function openTargets(rows: readonly DecisionRow[], load: string): TargetRow[] {
+function openTargets(rows: readonly DecisionRow[], load: string): Figure[] {
   return (['l', 'r'] as const).flatMap((label) => {
     const spread = spreadOf(rowsOf(rows, label).map(({ result }) => result.p99Ms));
     if (Number.isNaN(spread.median)) return [];
@@ -110,12 +102,7 @@ function openTargets(rows: readonly DecisionRow[], load: string): TargetRow[] {
   });
 }
 
-function atLeast(
-  what: string,
-  least: number,
-  values: readonly number[],
-  decimals: number,
-): TargetRow {
+function atLeast(what: string, least: number, values: readonly number[], decimals: number): Figure {
   const spread = spreadOf(values);
   const target = `≥ ${numberText(least, decimals)}`;
   return { what, target, reached: spreadText(spread, decimals), isMet: spread.median >= least };

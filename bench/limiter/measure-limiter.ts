@@ -5,7 +5,7 @@ import { startLimiterService } from '#bench/limiter/limiter-service';
 import type { LoadRun } from '#bench/limiter/load';
 import { startRedis } from '#bench/limiter/redis-server';
 import { numberText } from '#bench/measures/statistics';
-import type { Options } from '#bench/options';
+import { findRedis } from '#bench/processes/tool-path';
 
 /** Decisions in flight in the closed rounds. Source: the project's targets. */
 const IN_FLIGHT = [64, 256] as const;
@@ -13,16 +13,25 @@ const IN_FLIGHT = [64, 256] as const;
 /** Rate of the open model, in decisions a second. Source: the project's targets. */
 const OPEN_PER_S = 10_000;
 
+/** Durations and repetitions, in seconds. */
+export type LimiterSizes = {
+  readonly rounds: number;
+  readonly secondsPerRun: number;
+  readonly openSeconds: number;
+  readonly warmUpS: number;
+  /** Initial load for Cassandra's JIT compilers. */
+  readonly compileS: number;
+};
+
 /**
  * Measures a durable limiter and, if installed, Redis. The deciders take turns, in a different
- * order each round. Returns undefined if the limiter part is not selected.
+ * order each round.
  */
 export async function measureLimiter(
-  redisProgram: string | undefined,
-  options: Options,
+  sizes: LimiterSizes,
   print: (line: string) => void,
-): Promise<LimiterFindings | undefined> {
-  if (!options.parts.has('limiter')) return undefined;
+): Promise<LimiterFindings> {
+  const redisProgram = await findRedis();
   await using opened = new AsyncDisposableStack();
   print('starting Cassandra, NATS and the limiter');
   const { address, accounts, processes } = opened.use(await startLimiterService(print));
@@ -39,7 +48,7 @@ export async function measureLimiter(
     const target = { kind: 'redis' } as const;
     deciders.push(opened.use(await Decider.start({ ...plan, label: 'redis', target })));
   }
-  const rows = await runRounds(deciders, options, print);
+  const rows = await runRounds(deciders, sizes, print);
   return { rows, isCompared: redisProgram !== undefined };
 }
 
@@ -49,10 +58,9 @@ function metersOf(cycles: number): Target {
 
 async function runRounds(
   deciders: readonly Decider[],
-  options: Options,
+  { rounds, secondsPerRun, openSeconds, compileS, warmUpS }: LimiterSizes,
   print: (line: string) => void,
 ): Promise<DecisionRow[]> {
-  const { rounds, secondsPerRun, openSeconds, compileS, warmUpS } = options;
   const most = Math.max(...IN_FLIGHT);
   for (const decider of deciders) {
     // The first decider warms up until Cassandra's JIT compilers are idle.

@@ -1,15 +1,26 @@
 import { type ClosedResult, runWrk } from '#bench/load/wrk';
 import { numberText } from '#bench/measures/statistics';
-import type { Label } from '#bench/processes/servers';
-import { orderOf, type Rounds } from '#bench/rounds';
-
-/** Numbers of connections in the closed-model runs. Source: the project's targets. */
-export const CONNECTIONS = [64, 4] as const;
+import type { Label, Server } from '#bench/processes/servers';
 
 /** Results of all servers in one round at one number of connections. */
 export type Round = {
   readonly connections: number;
   readonly results: ReadonlyMap<Label, ClosedResult>;
+};
+
+/** Number of rounds, and durations of a measured run and of the warm-up, in seconds. */
+export type RoundSizes = {
+  readonly rounds: number;
+  readonly secondsPerRun: number;
+  readonly warmUpS: number;
+};
+
+/** Servers that take turns, and a printer for progress lines. */
+type Rounds = {
+  readonly servers: readonly Server[];
+  readonly connections: readonly number[];
+  readonly sizes: RoundSizes;
+  readonly print: (line: string) => void;
 };
 
 /**
@@ -19,27 +30,33 @@ export type Round = {
  */
 export async function runClosedRounds(
   wrk: string,
-  { servers, options, print }: Rounds,
+  { servers, connections: counts, sizes, print }: Rounds,
 ): Promise<Round[]> {
   for (const server of servers) {
     print(`warming up ${server.label}`);
-    await runWrk(wrk, server, { connections: 64, seconds: options.warmUpS });
+    await runWrk(wrk, server, { connections: 64, seconds: sizes.warmUpS });
   }
   const rounds: Round[] = [];
-  for (let round = 0; round < options.rounds; round += 1) {
+  for (let round = 0; round < sizes.rounds; round += 1) {
     const order = orderOf(servers, round);
-    for (const connections of CONNECTIONS) {
+    for (const connections of counts) {
       const results = new Map<Label, ClosedResult>();
       for (const server of order) {
-        const run = { connections, seconds: options.secondsPerRun };
+        const run = { connections, seconds: sizes.secondsPerRun };
         const result = await runWrk(wrk, server, run);
         results.set(server.label, result);
-        print(`round ${round + 1}/${options.rounds}: ${lineOf(server.label, connections, result)}`);
+        print(`round ${round + 1}/${sizes.rounds}: ${lineOf(server.label, connections, result)}`);
       }
       rounds.push({ connections, results });
     }
   }
   return rounds;
+}
+
+/** Order of the servers in a round. The order rotates, so that each server comes first in turn. */
+export function orderOf(servers: readonly Server[], round: number): Server[] {
+  const first = round % servers.length;
+  return [...servers.slice(first), ...servers.slice(0, first)];
 }
 
 /** Progress line of a measurement. */

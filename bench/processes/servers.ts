@@ -11,7 +11,7 @@ import { MODE_KEYS } from '#identity/modes';
 
 /** Compared servers, by their letters in the report. */
 export const LABELS = [
-  ...(['a', 'c', 's', 'p', 'd', 'd3', 'k', 'e', 'ke', 'pg', 'cas'] as const),
+  ...(['c', 's', 'sk', 'p', 'pk', 'd', 'd3', 'k', 'e', 'ke', 'pg', 'cas'] as const),
   ...(['d50', 'k50', 'pg50', 'cas50'] as const),
 ];
 
@@ -20,15 +20,16 @@ export type Label = (typeof LABELS)[number];
 
 /** Title of each server. */
 export const TITLES: Readonly<Record<Label, string>> = {
-  a: 'bare node:http, fixed body',
   c: 'Fastify with ajv, stateless',
   s: 'service, standalone',
+  sk: 'as (s), with keys',
   p: 'service, edge + limiter + engine',
+  pk: 'as (p), with keys',
   d: 'service on Cassandra and NATS',
   d3: 'as (d), three engines',
-  k: 'as (d), a fresh Idempotency-Key per call',
+  k: 'as (d), with keys',
   e: 'service on one SQLite file',
-  ke: 'as (e), a fresh Idempotency-Key per call',
+  ke: 'as (e), with keys',
   pg: 'Fastify + PostgreSQL, row lock',
   cas: 'Fastify + PostgreSQL, compare-and-set',
   d50: 'as (d), 50,000 instances',
@@ -51,20 +52,19 @@ export type Server = {
   readonly service: Pick<Service, 'metricsUrls'> | undefined;
 };
 
-/** Starts a stateless reference server, which sends the captured answer in `answerFile`. */
+/** Starts (c), a stateless server, which sends the captured answer in `answerFile`. */
 export async function startReference(
-  label: 'a' | 'c',
   files: { readonly folder: string; readonly answerFile: string },
   instanceCount = INSTANCES,
 ): Promise<Server & AsyncDisposable> {
   await using opening = new AsyncDisposableStack();
-  const script = { a: 'bench/references/http.ts', c: 'bench/references/fastify.ts' }[label];
+  const label = 'c';
   const [port = 0] = await freePorts(1);
   const child = opening.use(
     new Child({
-      name: label === 'a' ? 'node:http' : 'fastify',
+      name: 'fastify',
       program: process.execPath,
-      args: [script, `${port}`, files.answerFile],
+      args: ['bench/references/fastify.ts', `${port}`, files.answerFile],
       env: environment(),
     }),
   );

@@ -5,11 +5,11 @@ import { cpuMicros } from '#bench/measures/cpu-time';
 import { untilStored } from '#bench/measures/gauges';
 import { Inspector } from '#bench/measures/inspector';
 import { mebibytes } from '#bench/measures/statistics';
+import { figure, type Part } from '#bench/page/part';
 import { temporaryFolder } from '#bench/processes/temporary-folder';
 import { BATCH, LongHistory } from '#bench/scale/long-history';
 import { pageFigure, timed } from '#bench/scale/rates/latencies';
 import { rateFigure, ratesOf } from '#bench/scale/rates/steady-rate';
-import { figure, type ScalePart } from '#bench/scale/scale-part';
 
 /** Rows per page: the API's default. */
 const PAGE_ROWS = 100;
@@ -18,9 +18,13 @@ const FULL = { observations: 1_000_000, pages: 500 };
 const QUICK = { observations: 10_000, pages: 20 };
 
 /** Rate of a million observations of an instance, and latency of history pages at any depth. */
-export const history: ScalePart = {
+export const history: Part = {
   name: 'history',
+  group: 'growth',
   title: 'One instance of 1,000,000 observations',
+  about:
+    'Batches of 100 observations grow the history of one instance. Then pages are read from random depths.',
+  needs: ['cassandra'],
   async measure({ isQuick, print }) {
     const size = isQuick ? QUICK : FULL;
     const nodeArgs = ['--inspect=127.0.0.1:0'];
@@ -47,7 +51,7 @@ export const history: ScalePart = {
     const { residentBytes, liveBytes } = await inspector.memoryAfterCollection();
 
     const [first = 0, last = 0] = [cpuPerObservation[0], cpuPerObservation.at(-1)];
-    return [
+    const figures = [
       rateFigure(
         'rate of observations in the last tenth of the run',
         ratesOf(taken.answeredMs),
@@ -68,6 +72,7 @@ export const history: ScalePart = {
         [afterLoad, residentBytes, liveBytes].map((bytes) => mebibytes(bytes)).join('; '),
       ),
     ];
+    return { figures };
   },
 };
 

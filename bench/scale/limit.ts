@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { untilStored } from '#bench/measures/gauges';
 import { BYTES_PER_MIB } from '#bench/measures/statistics';
+import { atMost, type Figure, figure, type Part } from '#bench/page/part';
+import { startInspectedEngine } from '#bench/scale/fail-over/inspected-engine';
 import { bytesEach } from '#bench/scale/memory-stage';
 import { HostileAccount, hostileName } from '#bench/scale/rates/hostile-account';
 import {
@@ -10,9 +12,7 @@ import {
 } from '#bench/scale/rates/known-accounts';
 import { latenciesOf, latenciesText, timed } from '#bench/scale/rates/latencies';
 import { type Observed, SteadyObservers } from '#bench/scale/rates/steady-observers';
-import { atMost, figure, type ScaleFigure, type ScalePart } from '#bench/scale/scale-part';
 import { seedInstances } from '#bench/scale/seed';
-import { startInspectedEngine } from '#bench/scale/takeovers/inspected-engine';
 import type { CassandraSession } from '#storage/cassandra/session';
 import { sessionIn } from '#test/storage/cassandra/migrated-keyspace';
 
@@ -39,13 +39,16 @@ const FULL = { limit: 100_000, made: 500, warmUpS: 10, calmS: 20, hostileS: 40 }
 const QUICK = { limit: 2_000, made: 50, warmUpS: 2, calmS: 3, hostileS: 5 };
 
 /** Effect of an account at its instance limit on its engine and on other accounts. */
-export const limit: ScalePart = {
+export const limit: Part = {
   name: 'limit',
+  group: 'growth',
   title: 'A hostile account at its limit of 100,000 instances',
   about:
     'Callers of the hostile account list, create and delete instances as fast as possible. Other ' +
     'accounts send observations to the same engine at a steady rate. The listing is the list of all ' +
     'instances of the account in memory.',
+  missed: 'List pages of the hostile account use both cores completely.',
+  needs: ['cassandra'],
   async measure({ isQuick, print }) {
     const sizes = isQuick ? QUICK : FULL;
     await using engine = await startInspectedEngine(print);
@@ -81,7 +84,7 @@ export const limit: ScalePart = {
     const left = after.collected.liveBytes - loaded.collected.liveBytes;
     const each = bytesEach(before, loaded, sizes.limit).live.toFixed(0);
     const highest = mib(await engine.highestBytes());
-    return [
+    const figures = [
       ...othersFigures('other accounts before the hostile load', calm),
       figure('latency of the first page, which loads the listing', `${loadMs.toFixed(0)} ms`),
       ...waitFigures(loading),
@@ -102,6 +105,7 @@ export const limit: ScalePart = {
       atMost('highest resident memory of the engine', highest, ENGINE_MIB_MAX, 'MiB'),
       atMost('growth of live memory by the load', mib(left), LEFT_MIB_MAX, 'MiB', 1),
     ];
+    return { figures };
   },
 };
 
@@ -128,7 +132,7 @@ async function untilListed(hostile: HostileAccount): Promise<void> {
   while ((await hostile.list()) === undefined);
 }
 
-function othersFigures(what: string, { times, failed }: Observed): ScaleFigure[] {
+function othersFigures(what: string, { times, failed }: Observed): Figure[] {
   const latencies = latenciesOf(times);
   const failedPercent = (100 * failed) / (times.length + failed);
   return [
@@ -148,7 +152,7 @@ function ratiosOf(disturbed: Observed, calm: Observed): string {
 }
 
 /** Longest latency of calls that were due while the listing loaded. */
-function waitFigures({ times, failed }: Observed): ScaleFigure[] {
+function waitFigures({ times, failed }: Observed): Figure[] {
   const { longest } = latenciesOf(times);
   return [
     atMost(

@@ -1,12 +1,12 @@
 import { type DurableService, startDurable } from '#bench/durable/service';
 import { HttpCaller } from '#bench/load/http-caller';
 import { activeInstances, ownedShards, untilStored } from '#bench/measures/gauges';
+import { figure, type Part } from '#bench/page/part';
 import { untilAnswered } from '#bench/processes/readiness';
 import { temporaryFolder } from '#bench/processes/temporary-folder';
 import { ListedInstances, type ListedPage } from '#bench/scale/listed-instances';
 import { pageFigure, timed } from '#bench/scale/rates/latencies';
 import { rateFigure, ratesOf } from '#bench/scale/rates/steady-rate';
-import { figure, type ScalePart } from '#bench/scale/scale-part';
 
 /** Items per page: the API's default. */
 const PAGE_ITEMS = 20;
@@ -22,9 +22,14 @@ const QUICK = { instances: 3_000, warmUp: 500, warmPages: 5, pages: 5 };
 const WARM_SHARE_MAX = 0.05;
 
 /** Creation rate in a large account, and latency of listing inactive instances. */
-export const listing: ScalePart = {
+export const listing: Part = {
   name: 'listing',
+  group: 'growth',
   title: 'One account of 200,000 instances',
+  about:
+    'Calls create the instances one after the other. Then the engine starts again and lists ' +
+    'instances that are not in memory.',
+  needs: ['cassandra'],
   async measure({ isQuick, print }) {
     const size = isQuick ? QUICK : FULL;
     await using service = await startDurable({ engines: 1, folder: temporaryFolder(), print });
@@ -57,7 +62,7 @@ export const listing: ScalePart = {
         `${active} instances are in memory after listing, although listing must not activate instances`,
       );
     }
-    return [
+    const figures = [
       rateFigure('rate of creates in the last tenth of the run', rates),
       figure(
         'latency of the first page after a restart, which loads the listing',
@@ -65,6 +70,7 @@ export const listing: ScalePart = {
       ),
       pageFigure(`latency of a page of ${PAGE_ITEMS} instances that are not in memory`, times),
     ];
+    return { figures };
   },
 };
 

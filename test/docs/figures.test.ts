@@ -71,10 +71,10 @@ figures('is marked', () => {
 });
 
 for (const [text, faults] of [
-  ['| 15,000 a second ([measured](bench/FILE.md)) |', 0],
-  ['| 15,900 a second ([measured](bench/FILE.md)) |', 1],
-  ['A limit is 77 s. The file has\n15,900 a second\n([measured](bench/FILE.md)).', 1],
-  ['| fast ([measured](bench/FILE.md)) |', 1],
+  ['| 15,000 a second ([measured](bench/RESULTS.md)) |', 0],
+  ['| 15,900 a second ([measured](bench/RESULTS.md)) |', 1],
+  ['A limit is 77 s. The file has\n15,900 a second\n([measured](bench/RESULTS.md)).', 1],
+  ['| fast ([measured](bench/RESULTS.md)) |', 1],
 ] as const) {
   figures(`is ${faults === 0 ? 'accepted' : 'rejected'} in ${text}`, () => {
     assert.is(unmeasuredIn(documentOf('README.md', text)).length, faults);
@@ -85,7 +85,7 @@ for (const [text, faults] of [
   ['A copy took 56 s.', 1],
   ['- A copy takes about\n  2.5 s.', 1],
   ['| a call costs 45 to 63 µs |', 1],
-  ['A copy took 281 s ([measured](bench/FILE.md)).', 0],
+  ['A copy took 281 s ([measured](bench/RESULTS.md)).', 0],
   ['Answers that took over 50 ms are late.', 0],
   ['An actor remembers the last 20 s.', 0],
 ] as const) {

@@ -49,6 +49,7 @@ export class RunReport implements Disposable {
     const skipped = outcome.skipped > 0 ? `, ${outcome.skipped} skipped` : '';
     this.#print(`${verdict} ${name}: ${outcome.passed} passed${skipped}, ${seconds.toFixed(1)} s`);
     if (outcome.failed > 0) console.log(outcome.text);
+    else for (const line of warningsIn(outcome.text)) console.log(line);
     return finished;
   }
 
@@ -115,4 +116,9 @@ export class RunReport implements Disposable {
 function folderOf(file: string): string {
   const [root = '', folder = ''] = file.split('/');
   return folder.includes('.') ? root : `${root}/${folder}`;
+}
+
+/** Lines of a passed file that people should read. A warning begins with `warning: `. */
+function warningsIn(text: string): string[] {
+  return text.split('\n').filter((line) => line.startsWith('warning: '));
 }

@@ -4,9 +4,9 @@ import { openMeterDecisions } from '#bench/limiter/meter-decisions';
 import { activeMeters, untilNone, untilStored } from '#bench/measures/gauges';
 import { Inspector } from '#bench/measures/inspector';
 import { mebibytes, numberText } from '#bench/measures/statistics';
+import { atMost, figure, type Part } from '#bench/page/part';
 import { bytesEach, memoryStages } from '#bench/scale/memory-stage';
 import { knownAccount, seedKnownAccounts } from '#bench/scale/rates/known-accounts';
-import { atMost, figure, type ScalePart } from '#bench/scale/scale-part';
 import { forEachConcurrently } from '#stdlib/for-each-concurrently';
 import { sessionIn } from '#test/storage/cassandra/migrated-keyspace';
 
@@ -27,9 +27,13 @@ const FULL: Sizes = { known: 1_000_000, active: 100_000, idleS: 300 };
 const QUICK: Sizes = { known: 2_000, active: 1_000, idleS: 60 };
 
 /** Memory of a limiter for active, known and evicted accounts. */
-export const accounts: ScalePart = {
+export const accounts: Part = {
   name: 'accounts',
+  group: 'limiter',
   title: 'Memory of one limiter: 100,000 active accounts, 1,000,000 known',
+  about:
+    'Each account makes one decision. Then all accounts are idle until the limiter evicts them.',
+  needs: ['cassandra'],
   async measure({ isQuick, print }) {
     const { known, active, idleS } = isQuick ? QUICK : FULL;
     const variables = { SERVICE_ACTOR_IDLE_S: `${idleS}` };
@@ -62,7 +66,7 @@ export const accounts: ScalePart = {
     const after = await stage('idle meters evicted');
     const each = bytesEach(before, full, active);
     const kept = bytesEach(before, after, active);
-    return [
+    const figures = [
       atMost('live memory of the meter of an active account', each.live, METER_BYTES_MAX, 'bytes'),
       figure(
         'resident memory of the meter after garbage collection',
@@ -83,6 +87,7 @@ export const accounts: ScalePart = {
       ),
       figure('live memory per account after eviction', `${kept.live.toFixed(0)} bytes`),
     ];
+    return { figures };
   },
 };
 

@@ -1,4 +1,4 @@
-import type { ScaleFigure } from '#bench/scale/scale-part';
+import type { Figure } from '#bench/page/part';
 
 /** Maximum p99 of page reads, in ms. Source: the project's targets. */
 const P99_MS_MAX = 20;
@@ -30,7 +30,7 @@ export function latenciesText({ p50, p99, longest }: Latencies): string {
 }
 
 /** Figure with the percentiles of page reads. Its target is p99 ≤ 20 ms. */
-export function pageFigure(what: string, times: readonly number[]): ScaleFigure {
+export function pageFigure(what: string, times: readonly number[]): Figure {
   const latencies = latenciesOf(times);
   return {
     what: `${what}: p50, p99, longest`,

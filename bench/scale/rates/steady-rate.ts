@@ -1,5 +1,5 @@
 import { numberText, spreadOf } from '#bench/measures/statistics';
-import type { ScaleFigure } from '#bench/scale/scale-part';
+import type { Figure } from '#bench/page/part';
 
 /**
  * Number of windows in each tenth of the answers. The rate of a tenth is the median rate of its
@@ -23,7 +23,7 @@ export function ratesOf(timesMs: readonly number[]): Rates {
 }
 
 /** Figure with both rates and their target. Each answer counts as `unitsPerAnswer` units. */
-export function rateFigure(what: string, rates: Rates, unitsPerAnswer = 1): ScaleFigure {
+export function rateFigure(what: string, rates: Rates, unitsPerAnswer = 1): Figure {
   const share = rates.last / rates.first;
   const [first, last] = [rates.first, rates.last].map((rate) =>
     numberText(rate * unitsPerAnswer, 0),

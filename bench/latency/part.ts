@@ -1,0 +1,213 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { startDurable } from '#bench/durable/service';
+import { type OpenResult, runOpenModel } from '#bench/latency/open-model';
+import { latencyPicture, PICTURE } from '#bench/latency/picture';
+import { runWrk } from '#bench/load/wrk';
+import { untilStored } from '#bench/measures/gauges';
+import { checkLedger } from '#bench/measures/ledger';
+import { type Spread, spreadOf } from '#bench/measures/statistics';
+import { rounded } from '#bench/page/comparison';
+import type { Findings, Part, Run, Table } from '#bench/page/part';
+import { startOnFile } from '#bench/processes/file-service';
+import { type Label, prepareService, type Server, TITLES } from '#bench/processes/servers';
+import { startStandalone } from '#bench/processes/service';
+import { temporaryFolder } from '#bench/processes/temporary-folder';
+import { findWrk } from '#bench/processes/tool-path';
+import { findPostgres, startPostgres } from '#bench/references/postgres-server';
+import { startPostgresReference } from '#bench/references/start-postgres';
+import { installedK6 } from '#deploy/local/install/k6';
+
+/** Shares of the capacity at which requests arrive. Source: the project's targets. */
+const SHARES = [0.5, 0.8] as const;
+
+/** Number of connections of the capacity measurement. */
+const CONNECTIONS = 64;
+
+/** Instances of each server. At every rate, an instance is observed less than once in a second. */
+const INSTANCES = 10_000;
+
+/** Attempts per row. A stall of the machine drops iterations and voids the attempt. */
+const ATTEMPTS_MAX = 2;
+
+/**
+ * `leadInS`: load before the measurement of a service on a store, until checkpoints run steadily.
+ * `warmUpS`: load before the other measurements. `capacityS`: duration of the capacity measurement.
+ */
+const FULL = { rounds: 2, measuredS: 20, leadInS: 125, warmUpS: 5, capacityS: 8, isDrained: true };
+const QUICK = { rounds: 1, measuredS: 3, leadInS: 2, warmUpS: 2, capacityS: 1, isDrained: false };
+
+type Sizes = Readonly<typeof FULL>;
+
+/** Latencies of a server at one share of its capacity, over all rounds. */
+type Row = {
+  readonly label: Label;
+  readonly share: number;
+  readonly requestsPerS: number;
+  readonly results: readonly OpenResult[];
+};
+
+/** Latencies when requests arrive at a fixed rate, independent of answers. */
+export const latency: Part = {
+  name: 'latency',
+  group: 'latency',
+  title: 'Latency at 50 % and 80 % of the capacity',
+  about:
+    'k6 starts requests at a fixed rate, and waits for no answer. The rate is a share of the ' +
+    `capacity of the server, which wrk measures with ${CONNECTIONS} connections. Each server has ` +
+    '10,000 instances. Latencies include the time that k6 needs on the same cores. A run with a ' +
+    'dropped or wrong request is void and repeated once.\n\n' +
+    '![Latencies at 50 % and 80 % of the capacity](latency.svg)',
+  needs: ['wrk', 'k6', 'cassandra', 'postgres'],
+  async measure(run) {
+    const sizes = run.isQuick ? QUICK : FULL;
+    const rows = await measureRows(sizes, run);
+    const isKept = !run.isQuick && run.servers === undefined;
+    if (isKept) writeFileSync(PICTURE, latencyPicture(rows.map(pictureRow)));
+    return findingsOf(rows);
+  },
+};
+
+async function measureRows(sizes: Sizes, { servers: wanted, print }: Run): Promise<Row[]> {
+  await using opened = new AsyncDisposableStack();
+  const [wrk, k6] = [await findWrk(), await installedK6(print)];
+  const servers: Server[] = [];
+  for (const [label, start] of starters(opened, print)) {
+    if (wanted?.has(label) ?? true) servers.push(await start());
+  }
+  const rows: Row[] = [];
+  for (const server of servers) {
+    rows.push(...(await rowsOf(server, { wrk, k6 }, sizes, print)));
+    await checkLedger(server);
+  }
+  return rows;
+}
+
+/** Functions that start the servers, with their instances. */
+function starters(
+  opening: AsyncDisposableStack,
+  print: (line: string) => void,
+): readonly (readonly [Label, () => Promise<Server>])[] {
+  const folder = temporaryFolder();
+  const size = { instanceCount: INSTANCES, print };
+  const postgres = async (label: 'pg' | 'cas') => {
+    const server = opening.use(await startPostgres(await findPostgres()));
+    const sizes = { folder, instanceCount: INSTANCES };
+    return opening.use(await startPostgresReference(label, server, sizes));
+  };
+  return [
+    ['s', async () => prepareService('s', opening.use(await startStandalone()), folder, size)],
+    [
+      'e',
+      async () => {
+        const service = opening.use(await startOnFile(join(folder, 'service.db')));
+        return { ...(await prepareService('e', service, folder, size)), isCheckpointing: true };
+      },
+    ],
+    [
+      'd',
+      async () => {
+        const plan = { engines: 1, folder: temporaryFolder(), print };
+        const service = opening.use(await startDurable(plan));
+        return { ...(await prepareService('d', service, folder, size)), isCheckpointing: true };
+      },
+    ],
+    ['pg', () => postgres('pg')],
+    ['cas', () => postgres('cas')],
+  ];
+}
+
+/** Measures the capacity of a server, then its latencies at each share. */
+async function rowsOf(
+  server: Server,
+  { wrk, k6 }: { readonly wrk: string; readonly k6: string },
+  sizes: Sizes,
+  print: (line: string) => void,
+): Promise<Row[]> {
+  const { label, service, isCheckpointing = false } = server;
+  const leadInS = isCheckpointing ? sizes.leadInS : sizes.warmUpS;
+  print(`${label}: load for ${leadInS} s, then the capacity`);
+  await runWrk(wrk, server, { connections: CONNECTIONS, seconds: leadInS });
+  const capacity = await runWrk(wrk, server, {
+    connections: CONNECTIONS,
+    seconds: sizes.capacityS,
+  });
+  const rows: Row[] = [];
+  for (const share of SHARES) {
+    const requestsPerS = Math.round(share * capacity.requestsPerS);
+    const results: OpenResult[] = [];
+    while (results.length < sizes.rounds) {
+      const run = { requestsPerS, seconds: sizes.measuredS, warmUpS: sizes.warmUpS };
+      results.push(await attempted(k6, server, run, print));
+    }
+    rows.push({ label, share, requestsPerS, results });
+  }
+  if (isCheckpointing && sizes.isDrained) await untilStored(service?.metricsUrls ?? [], print);
+  return rows;
+}
+
+async function attempted(
+  k6: string,
+  server: Server,
+  run: Parameters<typeof runOpenModel>[2],
+  print: (line: string) => void,
+): Promise<OpenResult> {
+  for (let attempt = 1; ; attempt += 1) {
+    const result = await runOpenModel(k6, server, run);
+    const outcome = result.problem ?? `p99 ${result.p99Ms.toFixed(1)} ms`;
+    print(`${server.label} at ${run.requestsPerS}/s: ${outcome}`);
+    if (result.problem === undefined || attempt === ATTEMPTS_MAX) return result;
+  }
+}
+
+function findingsOf(rows: readonly Row[]): Findings {
+  return { tables: [tableOf(rows)], problems: rows.flatMap(problemsOf) };
+}
+
+function problemsOf({ label, share, results }: Row): string[] {
+  return results.flatMap(({ problem }) =>
+    problem === undefined ? [] : [`${label} at ${percent(share)}: ${problem}`],
+  );
+}
+
+function tableOf(rows: readonly Row[]): Table {
+  return {
+    name: '',
+    columns: [
+      { name: 'server' },
+      { name: 'share' },
+      { name: 'requests/s' },
+      ...['p50 ms', 'p99 ms', 'p99.9 ms'].map((name) => ({ name, decimals: 2 })),
+    ],
+    rows: rows.map((row) => ({
+      name: row.label,
+      cells: [
+        TITLES[row.label],
+        percent(row.share),
+        row.requestsPerS,
+        ...spreadsOf(row).map(rounded),
+      ],
+    })),
+  };
+}
+
+/** p50, p99 and p99.9 of the valid rounds, in ms. */
+function spreadsOf({ results }: Row): Spread[] {
+  const valid = results.filter(({ problem }) => problem === undefined);
+  return [
+    spreadOf(valid.map(({ p50Ms }) => p50Ms)),
+    spreadOf(valid.map(({ p99Ms }) => p99Ms)),
+    spreadOf(valid.map(({ p999Ms }) => p999Ms)),
+  ];
+}
+
+function pictureRow(row: Row) {
+  const [p50Ms = Number.NaN, p99Ms = Number.NaN, p999Ms = Number.NaN] = spreadsOf(row).map(
+    ({ median }) => median,
+  );
+  return { title: TITLES[row.label], share: row.share, p50Ms, p99Ms, p999Ms };
+}
+
+function percent(share: number): string {
+  return `${share * 100} %`;
+}
