@@ -6,6 +6,7 @@ import { CAPACITY } from '#ctl/capacity/command';
 import type { Command, Values } from '#ctl/command';
 import { synopsis } from '#ctl/command-line';
 import { COMMANDS } from '#ctl/ctl';
+import { accuracyLines } from '#deploy/documents/capacity-accuracy';
 import { characterLines } from '#deploy/documents/characters';
 import { tableLines } from '#deploy/documents/markdown-table';
 import { wrapped } from '#deploy/documents/wrapped-text';
@@ -80,6 +81,7 @@ export const GENERATED_BLOCKS: readonly GeneratedBlock[] = [
   { document: 'docs/ctl.md', name: 'planning commands', lines: () => commandLines('planning') },
   { document: 'docs/scale.md', name: 'unit costs', lines: unitCostLines },
   { document: 'docs/scale.md', name: 'planned clusters', lines: plannedClusterLines },
+  { document: 'docs/scale.md', name: 'accuracy', lines: accuracyLines },
   { document: 'docs/architecture.md', name: 'layers', lines: layerLines },
   { document: 'docs/metrics.md', name: 'metrics', lines: metricLines },
   { document: 'docs/dashboards.md', name: 'dashboards', lines: dashboardLines },

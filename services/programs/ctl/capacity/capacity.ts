@@ -5,7 +5,7 @@ import {
   UNFLUSHED_BYTES_MAX,
   UNFLUSHED_RECORDS_MAX,
 } from '#actor-runtime/actor-bounds';
-import { MEASURED } from '#ctl/capacity/measured';
+import { MEASURED, type MeasuredFigures } from '#ctl/capacity/measured';
 
 /** A load to plan for. */
 export type Load = {
@@ -47,7 +47,7 @@ export type Capacity = {
 
 /** Assumptions about the load, the configuration and the machines. */
 export const ASSUMED = {
-  /** Records per append at 256 connections. No report has this figure. */
+  /** Records per append at 256 connections. No part of the benchmark has this figure. */
   groupRecords256: 80,
   /** Cassandra's replication factor, and replicas per read. */
   copies: 3,
@@ -77,11 +77,11 @@ export const ASSUMED = {
 const DAY_SECONDS = 86_400;
 
 /** Computes the resources for a load. Undefined if a single cluster cannot serve the load. */
-export function capacityFor(load: Load): Capacity | undefined {
+export function capacityFor(load: Load, costs = UNIT_COSTS): Capacity | undefined {
   const { observations, keyedShare } = load;
-  const edgeUs = UNIT_COSTS.edge.observation + keyedShare * UNIT_COSTS.edge.keyed;
-  const limiterUs = UNIT_COSTS.limiter.observation + keyedShare * UNIT_COSTS.limiter.keyed;
-  const engines = enginesFor(load);
+  const edgeUs = costs.edge.observation + keyedShare * costs.edge.keyed;
+  const limiterUs = costs.limiter.observation + keyedShare * costs.limiter.keyed;
+  const engines = enginesFor(load, costs);
   if (engines === undefined) return undefined;
   const edges = processes((observations * edgeUs) / 1e6, load);
   const limiters = processes((observations * limiterUs) / 1e6, load);
@@ -90,7 +90,7 @@ export function capacityFor(load: Load): Capacity | undefined {
     edges,
     limiters,
     engines,
-    cassandra: cassandraFor(load, engines),
+    cassandra: cassandraFor(load, engines, costs),
     nats: {
       count: ASSUMED.natsServers,
       bytesPerSecond: nodes * (nodes + edges.count) * ASSUMED.heartbeatBytes,
@@ -116,22 +116,25 @@ function countFor(busy: number, coresEach: number, headroom: number): number {
  * Smallest engine count that serves a load. The total cost rises with the engine count,
  * because more engines append smaller groups.
  */
-function enginesFor(load: Load): Capacity['engines'] | undefined {
+function enginesFor(load: Load, costs: UnitCosts): Capacity['engines'] | undefined {
   for (let count = ASSUMED.processes; count <= ASSUMED.enginesMost; count += 1) {
-    const all = engineWork(load, count);
-    const oneAway = engineWork(load, count - 1);
+    const all = engineWork(load, count, costs);
+    const oneAway = engineWork(load, count - 1, costs);
     const areFree = all.busy <= count * ASSUMED.processCores * (1 - load.headroom);
     const isEnough = oneAway.busy <= (count - 1) * ASSUMED.processCores;
     const bytesMax = count * ASSUMED.actorMiB * MIB * (1 - load.headroom);
-    const fits = all.active * UNIT_COSTS.liveBytes <= bytesMax;
+    const fits = all.active * costs.liveBytes <= bytesMax;
     if (areFree && isEnough && fits) return { ...all, count };
   }
   return undefined;
 }
 
 /** Work of `count` engines that share a load. */
-export function engineWork({ observations, instances, keyedShare }: Load, count: number) {
-  const { engine, appendsPerSecond, engineBytes, activeBytes } = UNIT_COSTS;
+export function engineWork(
+  { observations, instances, keyedShare }: Load,
+  count: number,
+  { engine, appendsPerSecond, engineBytes, activeBytes }: UnitCosts,
+) {
   const active = Math.min(instances, observations * ASSUMED.idleSeconds);
   const areCold = active < instances;
   const each = observations / count;
@@ -153,9 +156,12 @@ export function engineWork({ observations, instances, keyedShare }: Load, count:
   return { busy, active, bytesEach, groupRecords, perCheckpoint, areCold };
 }
 
-function cassandraFor(load: Load, engines: Capacity['engines']): Capacity['cassandra'] {
+function cassandraFor(
+  load: Load,
+  engines: Capacity['engines'],
+  { cassandra, observationBytes, headBytes, answerBytes }: UnitCosts,
+): Capacity['cassandra'] {
   const { observations, instances, keyedShare, headroom } = load;
-  const { cassandra, observationBytes, headBytes, answerBytes } = UNIT_COSTS;
   const writeUs =
     cassandra.observation +
     cassandra.append / engines.groupRecords +
@@ -184,59 +190,65 @@ function shardsFor(engines: number): number {
 
 const MIB = 1_048_576;
 
-/** Appends per record with small groups, minus appends per record with large groups. */
-const APPENDS_APART = 1 / MEASURED.groupRecords64.value - 1 / ASSUMED.groupRecords256;
-
 /**
  * Derives the cost per append and per record from the record costs at two group sizes.
+ * `groupRecords64`: records per append with small groups.
  */
-function takenApart(us64: number, us256: number): { readonly append: number; record: number } {
-  const append = (us64 - us256) / APPENDS_APART;
+function takenApart(us64: number, us256: number, groupRecords64: number) {
+  const appendsApart = 1 / groupRecords64 - 1 / ASSUMED.groupRecords256;
+  const append = (us64 - us256) / appendsApart;
   return { append, record: us256 - append / ASSUMED.groupRecords256 };
 }
-
-const ENGINE = takenApart(MEASURED.engineUs64.value, MEASURED.engineUs256.value);
-const CASSANDRA = takenApart(MEASURED.cassandraUs64.value, MEASURED.cassandraUs256.value);
 
 /**
  * Cost per unit of work, derived from measured figures. CPU in µs. Cassandra's figures are for one
  * replica.
  */
-export const UNIT_COSTS = {
-  edge: {
-    observation: MEASURED.edgeUs.value,
-    keyed: MEASURED.edgeKeyedUs.value - MEASURED.edgeUs.value,
-  },
-  limiter: {
-    observation: MEASURED.limiterUs.value,
-    keyed: MEASURED.limiterKeyedUs.value - MEASURED.limiterPlainUs.value,
-  },
-  engine: {
-    append: ENGINE.append,
-    observation: ENGINE.record,
-    /** A separately stored head, including the memory management for 100,000 heads. */
-    head: MEASURED.engineManyUs.value - MEASURED.engineFewUs.value,
-    activation: MEASURED.engineColdUs.value - MEASURED.engineManyUs.value,
-    keyed: MEASURED.engineKeyedUs.value - MEASURED.enginePlainUs.value,
-  },
-  cassandra: {
-    append: CASSANDRA.append,
-    observation: CASSANDRA.record,
-    head: MEASURED.cassandraManyUs.value - MEASURED.cassandraFewUs.value,
-    activation: MEASURED.cassandraColdUs.value - MEASURED.cassandraManyUs.value,
-    keyed: MEASURED.cassandraKeyedUs.value - MEASURED.cassandraPlainUs.value,
-  },
-  /**
-   * Maximum appends per second and engine. An engine has at most two appends in flight, so
-   * Cassandra's latency limits the rate.
-   */
-  appendsPerSecond: MEASURED.observationsPerSecond.value / MEASURED.groupRecords64.value,
-  engineBytes: MEASURED.engineMiB.value * MIB,
-  /** Resident memory per active instance, in bytes, including garbage. */
-  activeBytes: ((MEASURED.engineFullMiB.value - MEASURED.engineMiB.value) * MIB) / 100_000,
-  liveBytes: MEASURED.liveBytesPerInstance.value,
-  /** Disk size per replica, in bytes. */
-  observationBytes: MEASURED.rowBytes.value,
-  headBytes: (MEASURED.headBytesPerObservation.value * MEASURED.headObservations.value) / 50_000,
-  answerBytes: MEASURED.answerBytes.value,
-} as const;
+export function unitCostsOf(measured: MeasuredFigures) {
+  const { groupRecords64 } = measured;
+  const ofEngine = takenApart(measured.engineUs64, measured.engineUs256, groupRecords64);
+  const ofCassandra = takenApart(measured.cassandraUs64, measured.cassandraUs256, groupRecords64);
+  return {
+    edge: {
+      observation: measured.edgeUs,
+      keyed: measured.edgeKeyedUs - measured.edgeUs,
+    },
+    limiter: {
+      observation: measured.limiterUs,
+      keyed: measured.limiterKeyedUs - measured.limiterPlainUs,
+    },
+    engine: {
+      append: ofEngine.append,
+      observation: ofEngine.record,
+      /** A separately stored head, including the memory management for 100,000 heads. */
+      head: measured.engineManyUs - measured.engineFewUs,
+      activation: measured.engineColdUs - measured.engineManyUs,
+      keyed: measured.engineKeyedUs - measured.enginePlainUs,
+    },
+    cassandra: {
+      append: ofCassandra.append,
+      observation: ofCassandra.record,
+      head: measured.cassandraManyUs - measured.cassandraFewUs,
+      activation: measured.cassandraColdUs - measured.cassandraManyUs,
+      keyed: measured.cassandraKeyedUs - measured.cassandraPlainUs,
+    },
+    /**
+     * Maximum appends per second and engine. An engine has at most two appends in flight, so
+     * Cassandra's latency limits the rate.
+     */
+    appendsPerSecond: measured.observationsPerSecond / groupRecords64,
+    engineBytes: measured.engineMiB * MIB,
+    /** Resident memory per active instance, in bytes, including garbage. */
+    activeBytes: ((measured.engineFullMiB - measured.engineMiB) * MIB) / 100_000,
+    liveBytes: measured.liveBytesPerInstance,
+    /** Disk size per replica, in bytes. */
+    observationBytes: measured.rowBytes,
+    headBytes: (measured.headBytesPerObservation * measured.headObservations) / 50_000,
+    answerBytes: measured.answerBytes,
+  };
+}
+
+type UnitCosts = ReturnType<typeof unitCostsOf>;
+
+/** Costs from the newest results of the benchmark. */
+export const UNIT_COSTS = unitCostsOf(MEASURED);

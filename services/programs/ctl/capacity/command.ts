@@ -1,5 +1,5 @@
 import { ASSUMED, type Capacity, capacityFor, type Load, UNIT_COSTS } from '#ctl/capacity/capacity';
-import { MEASURED } from '#ctl/capacity/measured';
+import { MEASURED_MOST, SOURCES } from '#ctl/capacity/measured';
 import { CtlError, type PlanningCommand, type Values } from '#ctl/command';
 import { table } from '#ctl/printed-text';
 
@@ -14,11 +14,6 @@ const KEYED_SHARE = 1;
 
 /** Maximum of `--observations` and `--instances`, to catch typing errors. */
 const NUMBER_MAX = 1e12;
-
-/** Benchmark reports that the figures come from. */
-const SOURCES = [...new Set(Object.values(MEASURED).map(({ source }) => source))].filter((source) =>
-  source.startsWith('bench/'),
-);
 
 /**
  * `ctl capacity`: computes the resources that a load needs, from measured costs. Needs no service.
@@ -133,8 +128,23 @@ function capacityText(load: Load, capacity: Capacity): string {
     '',
     table(['PART', 'NUMBER', 'SIZE OF EACH', 'REASON'], rows),
     '',
-    `Measurements: ${SOURCES.join(', ')}. Method and accuracy: docs/scale.md.`,
+    ...extrapolations(load, capacity).map((line) => `Extrapolated: ${line}`),
+    `Measurements in bench/RESULTS.md: ${SOURCES.join('; ')}. Method and accuracy: docs/scale.md.`,
   ].join('\n');
+}
+
+/** Amounts of the plan beyond the measurements, one line each. */
+function extrapolations({ instances }: Load, { engines, cassandra }: Capacity): string[] {
+  const beyond = (what: string, planned: number, most: number) =>
+    planned > most ? [`${figure(planned)} ${what}; measured with ${figure(most)}.`] : [];
+  const { activeInstances, cassandraServers } = MEASURED_MOST;
+  return [
+    ...beyond('known instances', instances, MEASURED_MOST.instances),
+    ...beyond('active instances in an engine', engines.active / engines.count, activeInstances),
+    ...beyond('engines', engines.count, MEASURED_MOST.engines),
+    ...beyond('Cassandra servers with three copies', cassandra.count, cassandraServers),
+    'several machines with a network; measured on one machine.',
+  ];
 }
 
 function engineText({ busy, active, groupRecords, perCheckpoint, areCold }: Capacity['engines']) {

@@ -1,80 +1,116 @@
-/** A measured figure, with its source in a report of this repository. */
-export type Measured = {
-  readonly value: number;
-  readonly source: string;
-  /** Heading above the figure. */
-  readonly chapter: string;
-  /** Start of the table row. */
-  readonly row?: string;
-  /** Exact text around the figure. */
-  readonly text: string;
+import benchmark from '../../../../bench/results.json' with { type: 'json' };
+
+/* Measured figures that `ctl capacity` calculates with, from the newest results of the benchmark. */
+
+/** A number, or the median of several measurements. */
+type Quantity = number | { readonly median: number };
+
+type Cell = string | Quantity | { readonly [name: string]: Quantity };
+
+/** Results of a part of the benchmark. The file has further fields. */
+type PartResults = {
+  readonly date: string;
+  readonly commit: string;
+  readonly tables?: readonly {
+    readonly name: string;
+    readonly columns: readonly { readonly name: string }[];
+    readonly rows: readonly { readonly name: string; readonly cells: readonly Cell[] }[];
+  }[];
 };
 
-const BUSY_64 = {
-  source: 'bench/DURABLE.md',
-  chapter: 'Durable, 1,000 instances, 64 connections',
-  row: '(d)',
-} as const;
-const BUSY_256 = { ...BUSY_64, chapter: 'Durable, 1,000 instances, 256 connections' } as const;
-const SPREAD_256 = {
-  source: 'bench/DURABLE.md',
-  chapter: 'Durable, 50,000 instances, 256 connections',
-  row: '(d50)',
-} as const;
-const KEYED_256 = { ...SPREAD_256, row: '(k50)' } as const;
-const BYTES_1000 = {
-  source: 'bench/DURABLE.md',
-  chapter: 'Bytes on disk per observation',
-  row: '(d) and (k)',
-} as const;
-const BYTES_50000 = {
-  source: 'bench/DURABLE.md',
-  chapter: 'Bytes on disk per observation',
-  row: '(d50) and (k50)',
-} as const;
-const GROWTH = {
-  source: 'bench/SCALE.md',
-  chapter: 'Cost of an observation: 1 to 3 engines, 100 to 1,000,000 instances',
-} as const;
-const HUNDRED = { ...GROWTH, row: '1 × 100' } as const;
-const MILLION = { ...GROWTH, row: '1 × 1,000,000' } as const;
-const MILLION_COLD = { ...GROWTH, row: '1 × 1,000,000, not in memory' } as const;
-const MEMORY = { source: 'bench/RESULTS.md', chapter: 'Memory' } as const;
+const RESULTS: Readonly<Record<string, PartResults>> = benchmark;
+
+/** Parts of the benchmark that the figures come from. */
+const USED = ['cluster', 'many', 'growth', 'instances'] as const;
+
+type Used = (typeof USED)[number];
+
+/** Names of the parts with the dates and commits of their runs. */
+export const SOURCES: readonly string[] = USED.map((name) => {
+  const { date = '', commit = '' } = RESULTS[name] ?? {};
+  return `${name} ${date.slice(0, 10)} at ${commit}`;
+});
 
 /**
- * Measured figures that `ctl capacity` calculates with. CPU in µs per observation, sizes in bytes.
- * A test compares each figure with its report, so that reports and figures change together.
+ * Number in a table of a part. `process` names the process if the cell has a number for each
+ * process. Throws if the results have no such number, because a plan without it would be wrong.
  */
+function figure(part: Used, table: string, row: string, column: string, process?: string): number {
+  const found = RESULTS[part]?.tables?.find(({ name }) => name === table);
+  const index = found?.columns.findIndex(({ name }) => name === column) ?? -1;
+  const cell = found?.rows.find(({ name }) => name === row)?.cells[index];
+  const quantity = process === undefined ? cell : ofProcess(cell, process);
+  const value = numberOf(quantity);
+  if (value !== undefined) return value;
+  throw new Error(
+    `bench/results.json has no ${[part, table, row, column, process].join(', ')}: run make bench`,
+  );
+}
+
+function ofProcess(cell: Cell | undefined, process: string): Cell | undefined {
+  return typeof cell === 'object'
+    ? (cell as Readonly<Record<string, Quantity>>)[process]
+    : undefined;
+}
+
+function numberOf(cell: Cell | undefined): number | undefined {
+  if (typeof cell === 'number') return cell;
+  return typeof cell === 'object' && typeof cell['median'] === 'number'
+    ? cell['median']
+    : undefined;
+}
+
+const [AT_64, AT_256] = ['64 connections', '256 connections'];
+const CPU = 'CPU µs';
+const DISK = 'Bytes on disk per observation';
+
+/** CPU of a process in µs per observation. */
+function micros(part: Used, table: string, row: string, process: string): number {
+  return figure(part, table, row, CPU, process);
+}
+
+/** CPU in µs per observation, sizes in bytes. */
 export const MEASURED = {
-  edgeUs: { ...SPREAD_256, value: 71.8, text: 'edge 71.8' },
-  edgeKeyedUs: { ...KEYED_256, value: 103.1, text: 'edge 103.1' },
-  limiterUs: { ...BUSY_64, value: 15.4, text: 'limiter 15.4' },
-  limiterPlainUs: { ...SPREAD_256, value: 8.6, text: 'limiter 8.6' },
-  limiterKeyedUs: { ...KEYED_256, value: 11.3, text: 'limiter 11.3' },
-  engineUs64: { ...BUSY_64, value: 42.3, text: 'engine 42.3' },
-  engineUs256: { ...BUSY_256, value: 29.1, text: 'engine 29.1' },
-  enginePlainUs: { ...SPREAD_256, value: 58.3, text: 'engine 58.3' },
-  engineKeyedUs: { ...KEYED_256, value: 105.7, text: 'engine 105.7' },
-  engineFewUs: { ...HUNDRED, value: 46, text: '| 46 |' },
-  engineManyUs: { ...MILLION, value: 101, text: '| 101 |' },
-  engineColdUs: { ...MILLION_COLD, value: 216, text: '| 216 |' },
-  cassandraUs64: { ...BUSY_64, value: 34.6, text: 'cassandra 34.6' },
-  cassandraUs256: { ...BUSY_256, value: 18.7, text: 'cassandra 18.7' },
-  cassandraPlainUs: { ...SPREAD_256, value: 20.1, text: 'cassandra 20.1' },
-  cassandraKeyedUs: { ...KEYED_256, value: 85.1, text: 'cassandra 85.1' },
-  cassandraFewUs: { ...HUNDRED, value: 30, text: '| 30 |' },
-  cassandraManyUs: { ...MILLION, value: 55, text: '| 55 |' },
-  cassandraColdUs: { ...MILLION_COLD, value: 297, text: '| 297 |' },
+  edgeUs: micros('many', AT_256, 'd50', 'edge'),
+  edgeKeyedUs: micros('many', AT_256, 'k50', 'edge'),
+  limiterUs: micros('cluster', AT_64, 'd', 'limiter'),
+  limiterPlainUs: micros('many', AT_256, 'd50', 'limiter'),
+  limiterKeyedUs: micros('many', AT_256, 'k50', 'limiter'),
+  engineUs64: micros('cluster', AT_64, 'd', 'engine'),
+  engineUs256: micros('cluster', AT_256, 'd', 'engine'),
+  enginePlainUs: micros('many', AT_256, 'd50', 'engine'),
+  engineKeyedUs: micros('many', AT_256, 'k50', 'engine'),
+  engineFewUs: micros('growth', 'instances', '100', 'engine'),
+  engineManyUs: micros('growth', 'instances', '1,000,000', 'engine'),
+  engineColdUs: micros('growth', 'instances', '1,000,000, not in memory', 'engine'),
+  cassandraUs64: micros('cluster', AT_64, 'd', 'cassandra'),
+  cassandraUs256: micros('cluster', AT_256, 'd', 'cassandra'),
+  cassandraPlainUs: micros('many', AT_256, 'd50', 'cassandra'),
+  cassandraKeyedUs: micros('many', AT_256, 'k50', 'cassandra'),
+  cassandraFewUs: micros('growth', 'instances', '100', 'cassandra'),
+  cassandraManyUs: micros('growth', 'instances', '1,000,000', 'cassandra'),
+  cassandraColdUs: micros('growth', 'instances', '1,000,000, not in memory', 'cassandra'),
   /** Observations per second and records per group, for one engine at its maximum append rate. */
-  observationsPerSecond: { ...HUNDRED, value: 7_423, text: '| 7423 |' },
-  groupRecords64: { ...HUNDRED, value: 29.8, text: '| 29.8 |' },
+  observationsPerSecond: figure('growth', 'instances', '100', 'observations/s'),
+  groupRecords64: figure('growth', 'instances', '100', 'records per group'),
   /** Resident engine memory in MiB after some calls. */
-  engineMiB: { ...MEMORY, value: 176, text: '| 176 | 141 |' },
+  engineMiB: figure('instances', 'Memory by stage', 'warm, 1000 instances', 'resident MiB'),
   /** Resident memory in MiB with 100,000 more instances, each observed once. */
-  engineFullMiB: { ...MEMORY, row: 'each processed once', value: 647, text: '647' },
-  liveBytesPerInstance: { ...MEMORY, value: 1_818, text: 'takes 1,818 live bytes' },
-  rowBytes: { ...BYTES_1000, value: 18.3, text: '| 18.3 |' },
-  headBytesPerObservation: { ...BYTES_50000, value: 10.2, text: '| 10.2 |' },
-  headObservations: { ...BYTES_50000, value: 6_003_535, text: '| 6,003,535 |' },
-  answerBytes: { ...BYTES_50000, value: 537.5, text: '537.5' },
-} as const satisfies Record<string, Measured>;
+  engineFullMiB: figure('instances', 'Memory by stage', 'each processed once', 'resident MiB'),
+  liveBytesPerInstance: figure('instances', 'Bytes each', 'idle instance', 'live bytes'),
+  rowBytes: figure('cluster', DISK, 'd and k', 'all'),
+  headBytesPerObservation: figure('many', DISK, 'd50 and k50', '`heads`'),
+  headObservations: figure('many', DISK, 'd50 and k50', 'observations'),
+  answerBytes: figure('many', DISK, 'd50 and k50', '`answers` per key'),
+} as const;
+
+/** Measured figures, by name. */
+export type MeasuredFigures = { readonly [name in keyof typeof MEASURED]: number };
+
+/** Largest measured amounts. A plan for more extrapolates. */
+export const MEASURED_MOST = {
+  instances: 1_000_000,
+  activeInstances: 100_000,
+  engines: 3,
+  cassandraServers: 1,
+} as const;
