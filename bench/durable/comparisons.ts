@@ -1,6 +1,6 @@
 import { DURABLE_INSTANCES, INSTANCES, MANY_INSTANCES } from '#bench/load/observation-plan';
 import type { Label } from '#bench/processes/servers';
-import type { PostgresLabel } from '#bench/references/start-postgres';
+import type { ReferenceLabel } from '#bench/references/start-reference';
 
 /** A durable service in a comparison, with labels for calls with and without idempotency keys. */
 export type DurableEntrant = {
@@ -18,11 +18,18 @@ export type OnCassandra = {
   readonly keyspace: string;
 };
 
+/** A reference in a comparison, with labels for calls with and without idempotency keys. */
+type ReferenceEntrant = {
+  readonly label: ReferenceLabel;
+  /** Label for calls with a new idempotency key each, on the same processes and instances. */
+  readonly keyedLabel?: Label;
+};
+
 /** Durable servers that take turns with the same number of instances. */
 export type DurableComparison = {
   readonly instanceCount: number;
   readonly services: readonly DurableEntrant[];
-  readonly references: readonly PostgresLabel[];
+  readonly references: readonly ReferenceEntrant[];
   /** Whether stateless reference (c) takes part if selected. */
   readonly isWithStateless: boolean;
 };
@@ -37,7 +44,23 @@ export const CLUSTER: DurableComparison = {
     { label: 'd', keyedLabel: 'k', store: { keyspace: 'identity_engine' } },
     { label: 'd3', store: { engines: ENGINES_OF_D3, keyspace: 'three_engines' } },
   ],
-  references: ['pg', 'cas'],
+  references: [
+    { label: 'pg', keyedLabel: 'pgk' },
+    { label: 'cas', keyedLabel: 'cask' },
+    { label: 'redis', keyedLabel: 'redisk' },
+  ],
+  isWithStateless: false,
+};
+
+/** Frameworks for actors and durable functions, beside the service. */
+export const FRAMEWORKS: DurableComparison = {
+  instanceCount: DURABLE_INSTANCES,
+  services: [{ label: 'd', keyedLabel: 'k', store: { keyspace: 'identity_engine' } }],
+  references: [
+    { label: 'pekko', keyedLabel: 'pekkok' },
+    { label: 'restate', keyedLabel: 'restatek' },
+    { label: 'dapr', keyedLabel: 'daprk' },
+  ],
   isWithStateless: false,
 };
 
@@ -45,7 +68,7 @@ export const CLUSTER: DurableComparison = {
 export const MANY: DurableComparison = {
   instanceCount: MANY_INSTANCES,
   services: [{ label: 'd50', keyedLabel: 'k50', store: { keyspace: 'identity_engine' } }],
-  references: ['pg50', 'cas50'],
+  references: [{ label: 'pg50' }, { label: 'cas50' }],
   isWithStateless: false,
 };
 
@@ -67,17 +90,18 @@ export function onlyThese(
   wanted: ReadonlySet<string> | undefined,
 ): DurableComparison {
   if (wanted === undefined) return comparison;
+  const isWanted = ({ label, keyedLabel }: Pick<DurableEntrant, 'label' | 'keyedLabel'>) =>
+    wanted.has(label) || (keyedLabel !== undefined && wanted.has(keyedLabel));
   return {
     ...comparison,
-    services: comparison.services.filter(
-      ({ label, keyedLabel = '' }) => wanted.has(label) || wanted.has(keyedLabel),
-    ),
-    references: comparison.references.filter((label) => wanted.has(label)),
+    services: comparison.services.filter(isWanted),
+    references: comparison.references.filter(isWanted),
     isWithStateless: comparison.isWithStateless && wanted.has('c'),
   };
 }
 
 /** Whether a comparison needs Cassandra. */
-export function isOnCassandra({ services }: Pick<DurableComparison, 'services'>): boolean {
-  return services.some(({ store }) => store !== 'sqlite');
+export function isOnCassandra({ services, references }: DurableComparison): boolean {
+  const isReferenceOnCassandra = references.some(({ label }) => label === 'pekko');
+  return isReferenceOnCassandra || services.some(({ store }) => store !== 'sqlite');
 }

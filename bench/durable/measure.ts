@@ -14,14 +14,14 @@ import { captureAnswer } from '#bench/load/capture-answer';
 import type { Round } from '#bench/load/closed-rounds';
 import { readCycleCount } from '#bench/measures/cycle-count';
 import { checkLedger } from '#bench/measures/ledger';
+import { checkReplay } from '#bench/measures/replay';
 import type { Run } from '#bench/page/part';
 import { fileBytes, startOnFile } from '#bench/processes/file-service';
 import { type Label, prepareService, type Server, startReference } from '#bench/processes/servers';
 import { type Service, startStandalone } from '#bench/processes/service';
 import { temporaryFolder } from '#bench/processes/temporary-folder';
 import { findWrk } from '#bench/processes/tool-path';
-import { findPostgres, startPostgres } from '#bench/references/postgres-server';
-import { startPostgresReference } from '#bench/references/start-postgres';
+import { startReferenceOn } from '#bench/references/start-reference';
 import { startCassandra } from '#deploy/local/servers/cassandra-server';
 import { startNats } from '#deploy/local/servers/nats-server';
 
@@ -85,8 +85,9 @@ export async function measureDurable(
     started.push(await startEntrant(opened, cassandra, bench, entrant));
   }
   const servers = started.flatMap((service) => service.servers);
-  servers.push(...(await startReferences(opened, bench, comparison)));
+  servers.push(...(await startReferences(opened, cassandra, bench, comparison)));
   const rounds = await runDurableRounds(await findWrk(), { servers, sizes, print });
+  for (const server of servers) if (server.isKeyed === true) await checkReplay(server);
   print('comparing stored state with answers');
   // Servers with the same plan share instances: check the first server.
   const plans = Map.groupBy(servers, ({ plan }) => plan);
@@ -121,8 +122,7 @@ async function startEntrant(
   bench: Bench,
   { label, keyedLabel, store }: DurableEntrant,
 ): Promise<Started> {
-  const { wanted, folder, instanceCount, print } = bench;
-  const isWanted = (name: Label) => wanted?.has(name) ?? true;
+  const { folder, instanceCount, print } = bench;
   print(`${label}: starting the service`);
   const { service, readBytes } =
     store === 'sqlite'
@@ -130,11 +130,7 @@ async function startEntrant(
       : await startedOnCassandra(opening, cassandra, bench, store);
   const prepared = await prepareService(label, service, folder, { instanceCount, print });
   const server = { ...prepared, isCheckpointing: true };
-  const servers: Server[] = isWanted(label) ? [server] : [];
-  if (keyedLabel !== undefined && isWanted(keyedLabel)) {
-    servers.push({ ...server, label: keyedLabel, isKeyed: true });
-  }
-  return { servers, readBytes };
+  return { servers: labelled(server, label, keyedLabel, bench), readBytes };
 }
 
 async function startedOnFile(opening: AsyncDisposableStack): Promise<StartedStore> {
@@ -162,24 +158,38 @@ async function startedOnCassandra(
 
 async function startReferences(
   opening: AsyncDisposableStack,
-  { folder, instanceCount, print }: Bench,
+  cassandra: Cassandra | undefined,
+  bench: Bench,
   { references, isWithStateless }: DurableComparison,
 ): Promise<Server[]> {
+  const { folder, instanceCount, print } = bench;
   const servers: Server[] = [];
-  if (references.length > 0) {
-    print(`starting PostgreSQL and its references, ${instanceCount} instances each`);
-    const postgres = opening.use(await startPostgres(await findPostgres()));
-    for (const label of references) {
-      const options = { folder, instanceCount };
-      servers.push(opening.use(await startPostgresReference(label, postgres, options)));
-      print(`${label}: created ${instanceCount} instances`);
-    }
+  const stores = { cassandra: cassandra?.cassandra, opening };
+  for (const { label, keyedLabel } of references) {
+    print(`${label}: starting the reference with ${instanceCount} instances`);
+    const server = await startReferenceOn(stores, label, { folder, instanceCount, print });
+    servers.push(...labelled(server, label, keyedLabel, bench));
   }
   if (isWithStateless) {
     const { file: answerFile } = await answerOfStandalone(folder);
     servers.push(opening.use(await startReference({ folder, answerFile }, instanceCount)));
   }
   return servers;
+}
+
+/** The server under each wanted label, with and without idempotency keys. */
+function labelled(
+  server: Server,
+  label: Label,
+  keyedLabel: Label | undefined,
+  { wanted }: Pick<Bench, 'wanted'>,
+): Server[] {
+  const isWanted = (name: Label) => wanted?.has(name) ?? true;
+  const isKeyed = keyedLabel !== undefined && isWanted(keyedLabel);
+  return [
+    ...(isWanted(label) ? [server] : []),
+    ...(isKeyed ? [{ ...server, label: keyedLabel, isKeyed }] : []),
+  ];
 }
 
 /** Counts a service's observations from the service's metrics. */

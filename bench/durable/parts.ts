@@ -1,6 +1,7 @@
 import {
   CLUSTER,
   type DurableComparison,
+  FRAMEWORKS,
   MANY,
   ON_FILE,
   onlyThese,
@@ -53,7 +54,10 @@ const ABOUT =
 const SYNCED =
   'All stores sync to disk before they answer: Cassandra has `commitlog_sync: batch` and a timer ' +
   `slack of ${TIMER_SLACK_NS / 1_000} µs, PostgreSQL has \`fsync\` and \`synchronous_commit\` on. ` +
-  'The peers run the same model, check the API key and answer the same bytes, but have no limiter.';
+  'Redis has `appendfsync always`. The peers run the same model, check the API key and answer the ' +
+  'same bytes, but have no limiter. With a key, a peer stores the answer in the same transaction. ' +
+  '(pg) is a transaction with a row lock. (cas) and (redis) compare the version of the instance, ' +
+  'and keep states in the memory of the HTTP process. Redis keeps history and answers in memory.';
 
 const CASSANDRA_SIZES =
   'Sizes are table files after flush and compaction, without the commit log. ';
@@ -71,7 +75,7 @@ export const cluster: Part = {
   group: 'durable',
   title: 'Durable observations of 1,000 instances',
   about: `${SYNCED} ${ABOUT} ${CASSANDRA_SIZES}${DISK}`,
-  needs: ['wrk', 'cassandra', 'postgres'],
+  needs: ['wrk', 'cassandra', 'postgres', 'redis'],
   measure: (run) =>
     measured(CLUSTER, run, {
       ratios: [
@@ -79,6 +83,10 @@ export const cluster: Part = {
         ...against('d', 'cas', [2, 2.5]),
         ...against('k', 'd', [0.9, 0.9]),
         ...against('d3', 'd', [0.8, undefined]),
+        ...against('d', 'redis', [undefined, undefined]),
+        ...against('k', 'pgk', [undefined, undefined]),
+        ...against('k', 'cask', [undefined, undefined]),
+        ...against('k', 'redisk', [undefined, undefined]),
       ],
       limits: [
         limit('d', 'p50 in ms', 64, 15, 'ms', ({ p50Ms }) => p50Ms),
@@ -87,6 +95,26 @@ export const cluster: Part = {
         limit('d', "the limiter's share of the CPU of all processes", 64, 10, '%', limiterPercent),
         limit('d', "the limiter's share of the CPU of all processes", 256, 10, '%', limiterPercent),
       ],
+    }),
+};
+
+/** The service beside frameworks for actors and durable functions. */
+export const frameworks: Part = {
+  name: 'frameworks',
+  group: 'frameworks',
+  title: 'Pekko, Restate and Dapr',
+  about:
+    'Pekko has sharded, event-sourced actors on the same Cassandra, with a stand-in for the model, ' +
+    'so it does less work. Restate has a virtual object for each instance, and its server accepts ' +
+    'the HTTP calls. Dapr has actors on Redis with `appendfsync always`, and its sidecar accepts the ' +
+    `HTTP calls. All check the API key; none has a limiter. ${ABOUT}`,
+  needs: ['wrk', 'cassandra', 'redis'],
+  measure: (run) =>
+    measured(FRAMEWORKS, run, {
+      ratios: (['pekko', 'restate', 'dapr'] as const).flatMap((label) => [
+        ...against('d', label, [undefined, undefined]),
+        ...against('k', `${label}k`, [undefined, undefined]),
+      ]),
     }),
 };
 
@@ -149,10 +177,10 @@ async function measured(
 function against(
   ours: Label,
   theirs: Label,
-  [few, many]: readonly [number, number | undefined],
+  [few, many]: readonly [number | undefined, number | undefined],
 ): RatioTarget[] {
   return [
-    { ours, theirs, connections: 64, least: few },
+    { ours, theirs, connections: 64, ...(few === undefined ? {} : { least: few }) },
     { ours, theirs, connections: 256, ...(many === undefined ? {} : { least: many }) },
   ];
 }

@@ -40,8 +40,10 @@ export async function runDurableRounds(
   { servers, sizes, print }: Rounds,
 ): Promise<Round[]> {
   const rounds: Round[] = [];
-  const durable = servers.find(isOnCassandra);
-  if (durable !== undefined) await warmUpCassandra(durable, wrk, sizes, print);
+  // One service is enough for Cassandra's compilers; each other JVM needs load of its own.
+  const first = servers.find(isOnCassandra);
+  const cold = servers.filter((server) => server === first || isFirstOnJvm(server, servers));
+  for (const server of cold) await warmUpJvm(server, wrk, sizes, print);
   for (const server of servers) await observeAll(server, wrk, sizes, print);
   for (let round = 0; round < sizes.rounds; round += 1) {
     const order = orderOf(servers, round);
@@ -92,18 +94,21 @@ function isOnCassandra({ processes }: Server): boolean {
   return processes.some(({ name }) => name === 'cassandra');
 }
 
-/** Loads a durable service until Cassandra's JIT compilers are idle. */
-async function warmUpCassandra(
-  durable: Server,
+/** Whether this is the first of the servers with the same process on a JVM. */
+function isFirstOnJvm(server: Server, servers: readonly Server[]): boolean {
+  return server.isOnJvm === true && servers.find(({ plan }) => plan === server.plan) === server;
+}
+
+/** Loads a server until the JIT compilers of its processes are idle. */
+async function warmUpJvm(
+  server: Server,
   wrk: string,
   { compileS }: DurableSizes,
   print: (line: string) => void,
 ): Promise<void> {
   for (const connections of DURABLE_CONNECTIONS) {
-    print(
-      `${durable.label}: ${compileS} s at ${connections} connections for Cassandra's JIT compilers`,
-    );
-    await runWrk(wrk, durable, { connections, seconds: compileS });
+    print(`${server.label}: ${compileS} s at ${connections} connections for JIT compilers`);
+    await runWrk(wrk, server, { connections, seconds: compileS });
   }
 }
 

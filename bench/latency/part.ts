@@ -14,8 +14,7 @@ import { type Label, prepareService, type Server, TITLES } from '#bench/processe
 import { startStandalone } from '#bench/processes/service';
 import { temporaryFolder } from '#bench/processes/temporary-folder';
 import { findWrk } from '#bench/processes/tool-path';
-import { findPostgres, startPostgres } from '#bench/references/postgres-server';
-import { startPostgresReference } from '#bench/references/start-postgres';
+import { startReferenceOn } from '#bench/references/start-reference';
 import { installedK6 } from '#deploy/local/install/k6';
 
 /** Shares of the capacity at which requests arrive. Source: the project's targets. */
@@ -90,11 +89,8 @@ function starters(
 ): readonly (readonly [Label, () => Promise<Server>])[] {
   const folder = temporaryFolder();
   const size = { instanceCount: INSTANCES, print };
-  const postgres = async (label: 'pg' | 'cas') => {
-    const server = opening.use(await startPostgres(await findPostgres()));
-    const sizes = { folder, instanceCount: INSTANCES };
-    return opening.use(await startPostgresReference(label, server, sizes));
-  };
+  const stores = { cassandra: undefined, opening };
+  const postgres = (label: 'pg' | 'cas') => startReferenceOn(stores, label, { folder, ...size });
   return [
     ['s', async () => prepareService('s', opening.use(await startStandalone()), folder, size)],
     [

@@ -43,7 +43,7 @@ export async function measureLimiter(
   if (redisProgram === undefined)
     print('no comparison: install Redis with apt-get install redis-server');
   else {
-    const redis = opened.use(await startRedis(redisProgram));
+    const redis = opened.use(await startRedis(redisProgram, { sync: 'everysec' }));
     const plan = { address: redis.address, accounts, processes: [redis.process] };
     const target = { kind: 'redis' } as const;
     deciders.push(opened.use(await Decider.start({ ...plan, label: 'redis', target })));

@@ -13,18 +13,29 @@ export type Redis = AsyncDisposable & {
   readonly process: Child;
 };
 
-/**
- * Starts the Redis `program` on loopback with a fresh folder. Redis syncs its append-only file
- * every second, the strictest setting that is common for limiters.
- */
-export async function startRedis(program: string): Promise<Redis> {
+/** Parameters of `startRedis`. */
+type RedisOptions = {
+  /**
+   * When Redis syncs its append-only file: before each answer, or every second, the strictest
+   * setting that is common for limiters.
+   */
+  readonly sync: 'always' | 'everysec';
+  /** Folder of the append-only file, kept between starts. Default: a fresh folder. */
+  readonly folder?: string;
+};
+
+/** Starts the Redis `program` on loopback. */
+export async function startRedis(
+  program: string,
+  { sync, folder = temporaryFolder() }: RedisOptions,
+): Promise<Redis> {
   const [port = 0] = await freePorts(1);
   const settings = {
     bind: '127.0.0.1',
     port: `${port}`,
-    dir: temporaryFolder(),
+    dir: folder,
     appendonly: 'yes',
-    appendfsync: 'everysec',
+    appendfsync: sync,
     save: '',
   };
   const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);

@@ -1,4 +1,5 @@
--- One observation per request for wrk: POST /v1/instances/{id}/process.
+-- One observation per request for wrk: POST to the path of the server, by default
+-- /v1/instances/{id}/process.
 --
 -- Instances take turns. Timestamps advance with every turn, so that no observation is throttled
 -- (interface 8.3). A run continues in the turn where the previous run ended. At least 1,000
@@ -55,9 +56,11 @@ local function endWith(time)
 end
 
 -- args: file with an instance id and seven mode strengths per line, API key, timestamp of this turn
--- in Unix seconds, seconds per turn, number of the first request, "keyed" or nothing
+-- in Unix seconds, seconds per turn, number of the first request, path with {id}, "keyed" or
+-- nothing
 function init(args)
-  isKeyed = args[6] == 'keyed'
+  local pathStart, pathEnd = args[6]:match('^(.*){id}(.*)$')
+  isKeyed = args[7] == 'keyed'
   local known = {}
   local last = isKeyed and 'Idempotency-Key: ' or LENGTH
   for line in io.lines(args[1]) do
@@ -68,7 +71,7 @@ function init(args)
       known[profile] = observationsOf(strengths)
     end
     personalities[#personalities + 1] = known[profile]
-    heads[#heads + 1] = 'POST /v1/instances/' .. id .. '/process HTTP/1.1\r\nHost: ' .. wrk.host
+    heads[#heads + 1] = 'POST ' .. pathStart .. id .. pathEnd .. ' HTTP/1.1\r\nHost: ' .. wrk.host
       .. '\r\nAuthorization: Bearer ' .. args[2]
       .. '\r\nContent-Type: application/json\r\n' .. last
   end

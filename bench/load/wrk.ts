@@ -2,7 +2,7 @@ import { STEP_S } from '#bench/load/observation-plan';
 import { problemOf } from '#bench/load/proof';
 import { cpuMicros } from '#bench/measures/cpu-time';
 import { Child, environment } from '#bench/processes/child';
-import type { Server } from '#bench/processes/servers';
+import { PROCESS_PATH, type Server } from '#bench/processes/servers';
 
 /** A closed-model run: each answer starts the connection's next request. */
 export type ClosedRun = { readonly connections: number; readonly seconds: number };
@@ -64,7 +64,8 @@ async function send(wrk: string, server: Server, run: ClosedRun): Promise<WrkSum
   const { plan } = server;
   const load = ['-t1', `-c${run.connections}`, `-d${run.seconds}s`, '-s', 'bench/load/process.lua'];
   const times = [`${plan.nextS}`, `${STEP_S}`, `${plan.position}`];
-  const planned = [plan.file, plan.key, ...times, ...(server.isKeyed === true ? ['keyed'] : [])];
+  const { processPath = PROCESS_PATH, isKeyed = false } = server;
+  const planned = [plan.file, plan.key, ...times, processPath, ...(isKeyed ? ['keyed'] : [])];
   await using child = new Child({
     name: 'wrk',
     program: wrk,

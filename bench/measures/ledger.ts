@@ -13,7 +13,7 @@ const PAGE = 100;
 export async function checkLedger(server: Server): Promise<void> {
   const { service } = server;
   if (service === undefined) return;
-  using caller = new HttpCaller(server.address, server.plan.key);
+  using caller = new HttpCaller(server.listAddress ?? server.address, server.plan.key);
   const pages = Math.ceil(server.plan.instances.length / PAGE);
   const callOf = (page: number): Call => {
     const path = `/v1/instances?limit=${PAGE}&offset=${page * PAGE}`;

@@ -22,7 +22,9 @@ const WAYS: readonly Way[] = [
   { title: 'Fastify + PostgreSQL transaction', part: 'cluster', plain: 'pg', keyed: 'pgk' },
   { title: 'Fastify + PostgreSQL compare-and-set', part: 'cluster', plain: 'cas', keyed: 'cask' },
   { title: 'Fastify + Redis, append-only file', part: 'cluster', plain: 'redis', keyed: 'redisk' },
-  { title: 'Pekko + Cassandra', part: 'cluster', plain: 'pekko', keyed: 'pekkok' },
+  { title: 'Pekko + Cassandra', part: 'frameworks', plain: 'pekko', keyed: 'pekkok' },
+  { title: 'Restate', part: 'frameworks', plain: 'restate', keyed: 'restatek' },
+  { title: 'Dapr + Redis', part: 'frameworks', plain: 'dapr', keyed: 'daprk' },
 ];
 
 /** Table with the rows of every part in the overview. */

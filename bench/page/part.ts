@@ -2,17 +2,8 @@ import type { Spread } from '#bench/measures/statistics';
 
 /** Groups of parts. A group runs in at most 30 minutes on two cores. */
 export const GROUPS = [
-  ...([
-    'memory',
-    'features',
-    'durable',
-    'many',
-    'file',
-    'limiter',
-    'latency',
-    'growth',
-    'fail-over',
-  ] as const),
+  ...(['memory', 'features', 'durable', 'frameworks', 'many'] as const),
+  ...(['file', 'limiter', 'latency', 'growth', 'fail-over'] as const),
 ];
 
 /** Name of a group. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Child } from '#bench/processes/child';
 
-/** Maximum start time of a process, in ms; a start usually takes half a second. */
+/** Default of the maximum start time of a process, in ms; a start usually takes half a second. */
 const READY_MS_MAX = 20_000;
 
 /** Polling interval of a starting process, in ms: the resolution of measured start times. */
@@ -9,13 +9,14 @@ const POLL_INTERVAL_MS = 5;
 
 /**
  * Polls until `ask` returns a value. If `ask` rejects, polls again. Throws with the process's last
- * output if the process ends or does not answer within 20 s.
+ * output if the process ends or does not answer within `msMax` ms.
  */
 export async function untilAnswered<Answer>(
   child: Child,
   ask: () => Promise<Answer | undefined>,
+  msMax = READY_MS_MAX,
 ): Promise<Answer> {
-  const deadline = performance.now() + READY_MS_MAX;
+  const deadline = performance.now() + msMax;
   while (performance.now() < deadline) {
     if (child.isEnded) throw new Error(`${child.name} ended:\n${child.output.trim()}`);
     const answer = await ask().catch(() => undefined);
@@ -23,11 +24,11 @@ export async function untilAnswered<Answer>(
     await sleep(POLL_INTERVAL_MS);
   }
   throw new Error(
-    `${child.name} did not answer within ${READY_MS_MAX / 1_000} s:\n${child.output.trim()}`,
+    `${child.name} did not answer within ${msMax / 1_000} s:\n${child.output.trim()}`,
   );
 }
 
 /** Resolves when a GET of `url` answers 2xx. */
-export async function untilReady(child: Child, url: string): Promise<void> {
-  await untilAnswered(child, async () => ((await fetch(url)).ok ? true : undefined));
+export async function untilReady(child: Child, url: string, msMax = READY_MS_MAX): Promise<void> {
+  await untilAnswered(child, async () => ((await fetch(url)).ok ? true : undefined), msMax);
 }

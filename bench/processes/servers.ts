@@ -11,7 +11,9 @@ import { MODE_KEYS } from '#identity/modes';
 
 /** Compared servers, by their letters in the report. */
 export const LABELS = [
-  ...(['c', 's', 'sk', 'p', 'pk', 'd', 'd3', 'k', 'e', 'ke', 'pg', 'cas'] as const),
+  ...(['c', 's', 'sk', 'p', 'pk', 'd', 'd3', 'k', 'e', 'ke', 'pg', 'pgk'] as const),
+  ...(['cas', 'cask', 'redis', 'redisk', 'pekko', 'pekkok', 'restate', 'restatek'] as const),
+  ...(['dapr', 'daprk'] as const),
   ...(['d50', 'k50', 'pg50', 'cas50'] as const),
 ];
 
@@ -31,12 +33,25 @@ export const TITLES: Readonly<Record<Label, string>> = {
   e: 'service on one SQLite file',
   ke: 'as (e), with keys',
   pg: 'Fastify + PostgreSQL, row lock',
+  pgk: 'as (pg), with keys',
   cas: 'Fastify + PostgreSQL, compare-and-set',
+  cask: 'as (cas), with keys',
+  redis: 'Fastify + Redis, compare-and-set in a script',
+  redisk: 'as (redis), with keys',
+  pekko: 'Pekko event sourcing on Cassandra, without our model, so it does less work',
+  pekkok: 'as (pekko), with keys',
+  restate: 'Restate virtual objects',
+  restatek: 'as (restate), with keys',
+  dapr: 'Dapr 1.14 actors on Redis',
+  daprk: 'as (dapr), with keys',
   d50: 'as (d), 50,000 instances',
   k50: 'as (k), 50,000 instances',
   pg50: 'as (pg), 50,000 instances',
   cas50: 'as (cas), 50,000 instances',
 };
+
+/** Path of the service's process call. */
+export const PROCESS_PATH = '/v1/instances/{id}/process';
 
 /** A running server and its instances. */
 export type Server = {
@@ -44,6 +59,12 @@ export type Server = {
   readonly address: string;
   readonly processes: readonly Measured[];
   readonly plan: ObservationPlan;
+  /** Path of a process call with `{id}` for the instance; by default the service's path. */
+  readonly processPath?: string;
+  /** Address of the instance list; by default `address`. */
+  readonly listAddress?: string;
+  /** Whether a process of its own needs minutes of load for its JIT compilers. */
+  readonly isOnJvm?: boolean;
   /** Whether every request carries a new `Idempotency-Key`. */
   readonly isKeyed?: boolean;
   /** Whether the server writes delayed checkpoints, as the service does on a store. */

@@ -2,7 +2,8 @@ import { singleAnswer } from '#engine/instance/answers';
 import { timingOf } from '#engine/instance/state';
 import type { EngineAnswer } from '#grpc/engine-messages';
 import { advance } from '#identity/model';
-import { MODE_NAMES } from '#identity/modes';
+import { MODE_TARGETS } from '#identity/modes';
+import { PERSONA_PROFILES } from '#identity/persona-profiles';
 import { newReport, readReport } from '#identity/report';
 import { createState, ENERGY_DEFAULT, type State } from '#identity/state';
 
@@ -35,9 +36,26 @@ export type Cycle = {
 
 const report = newReport();
 
-/** State of an instance before the first observation. */
-export function newIdentity(modeStrengths: readonly number[]): StoredIdentity {
-  const model = createState({ modeStrengths, energyLevel: ENERGY_DEFAULT });
+/** Account of all instances of a reference. */
+export const INSTANCE_ACCOUNT = 'bench0000000';
+
+/** Id of a reference's instance, from 0. */
+export function instanceId(instance: number): string {
+  return `inst_${instance.toString(16).padStart(16, '0')}`;
+}
+
+/** Mode strengths of a reference's instance: the profile of a persona. */
+export function modeStrengthsOf(instance: number): readonly number[] {
+  return PERSONA_PROFILES[instance % PERSONA_PROFILES.length]?.strengths ?? [];
+}
+
+const firstModels = PERSONA_PROFILES.map(({ strengths }) =>
+  createState({ modeStrengths: strengths, energyLevel: ENERGY_DEFAULT }),
+);
+
+/** State of a reference's instance before the first observation. */
+export function firstIdentity(instance: number): StoredIdentity {
+  const model = firstModels[instance % firstModels.length] ?? new Float64Array();
   return { version: 1, observedAtMs: undefined, model };
 }
 
@@ -56,7 +74,7 @@ export function observe(
   const timing = timingOf(callerMs, 1, { observedAtMs, nowMs, presentMs: nowMs });
   if (timing.kind === 'throttled') return undefined;
   const { firstMs } = timing;
-  const mode = (MODE_NAMES as readonly string[]).indexOf(mode_target);
+  const mode = (MODE_TARGETS as readonly string[]).indexOf(mode_target);
   const model = before.slice();
   advance(
     model,

@@ -48,7 +48,7 @@ export async function findPostgres(): Promise<PostgresTools> {
   return { folder, asUser, owner: { uid, gid }, version };
 }
 
-/** Starts PostgreSQL on loopback with an empty data folder and default settings. */
+/** Starts PostgreSQL on loopback with an empty data folder, tuned for writes on a small machine. */
 export async function startPostgres(tools: PostgresTools): Promise<Postgres> {
   await using opening = new AsyncDisposableStack();
   const folder = temporaryFolder();
@@ -62,6 +62,12 @@ export async function startPostgres(tools: PostgresTools): Promise<Postgres> {
     unix_socket_directories: '',
     fsync: 'on',
     synchronous_commit: 'on',
+    // Rare checkpoints: after each, the first change of a page writes the whole page to the log.
+    max_wal_size: '8GB',
+    checkpoint_timeout: '15min',
+    shared_buffers: '512MB',
+    wal_buffers: '16MB',
+    jit: 'off',
     // Two references keep connections open; the default of 100 would leave no reserve.
     max_connections: '120',
   };

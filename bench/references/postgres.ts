@@ -1,17 +1,23 @@
-import fastify from 'fastify';
 import { Pool } from 'pg';
 import { digestOf } from '#accounts/api-key';
-import { compareAndSetStore } from '#bench/references/compare-and-set';
-import { newIdentity, type SentObservation } from '#bench/references/identity';
-import { bytesOf, TABLES } from '#bench/references/rows';
-import { OBSERVATION, PROCESS_PARAMS } from '#bench/references/schemas';
+import { firstIdentity, INSTANCE_ACCOUNT, instanceId } from '#bench/references/identity';
+import { serveObservations } from '#bench/references/observation-app';
+import { optimisticStore } from '#bench/references/optimistic-store';
+import {
+  answerOf,
+  bytesOf,
+  EXPIRE,
+  FIND,
+  identityOf,
+  READ,
+  TABLES,
+  writeOf,
+} from '#bench/references/rows';
+import type { CycleRow } from '#bench/references/store';
 import { transactionStore } from '#bench/references/transaction';
-import { PERSONA_PROFILES } from '#identity/persona-profiles';
 
-// References (pg) and (cas): a typical well-written service on Fastify and PostgreSQL. ajv
-// validates path and body. The API key's digest is looked up in memory. Model and answer format are
-// the service's. No limiter. Metrics and listing have the service's names, so that the same checks
-// apply.
+// References (pg) and (cas): a typical well-written service on Fastify and PostgreSQL. Model and
+// answer format are the service's. No limiter.
 //
 // Usage: node bench/references/postgres.ts <transaction|compare-and-set> <port> <database URL> <API
 // key> <number of instances>
@@ -22,69 +28,67 @@ const CONNECTIONS_MAX = 32;
 /** Rows per INSERT statement when instances are created. */
 const FILLED_AT_ONCE = 1_000;
 
-const ACCOUNT = 'bench0000000';
+/** Interval of deletions of expired answers, in ms. */
+const EXPIRE_INTERVAL_MS = 3_600_000;
 
 const [way, port = '0', connectionString = '', apiKey = '', count = '0'] = process.argv.slice(2);
-const pool = new Pool({ connectionString, max: CONNECTIONS_MAX, min: CONNECTIONS_MAX });
-const store = way === 'compare-and-set' ? compareAndSetStore(pool) : transactionStore(pool);
+const pool = new Pool({
+  connectionString,
+  max: CONNECTIONS_MAX,
+  min: CONNECTIONS_MAX,
+  pipeline: true,
+});
+// Without a listener, a lost connection would end the process. Its query rejects.
+pool.on('error', () => {});
+pool.on('connect', (client) => client.on('error', () => {}));
 await fill();
+setInterval(() => pool.query(EXPIRE).catch(console.error), EXPIRE_INTERVAL_MS).unref();
+const store = way === 'compare-and-set' ? compareAndSetStore() : transactionStore(pool);
 const accounts = await accountsByDigest();
-const tally = { advanced: 0, early: 0 };
+await serveObservations({ port: Number(port), store: { ...store, list }, accounts });
 
-const app = fastify();
-app.decorateRequest('accountId', '');
-app.get('/metrics', async () => {
-  return `identity_cycles_total ${tally.advanced}\nidentity_throttled_total ${tally.early}\n`;
-});
-// Counts rows of `history`, which ledger.ts compares with the number of answers.
-app.get<{ Querystring: { limit: string; offset: string } }>('/v1/instances', async ({ query }) => {
-  // Select the page first: rows before the offset need no count.
-  const text = `SELECT id, (SELECT count(*)::integer FROM history WHERE instance_id = id) AS cycle_count
-    FROM (SELECT id FROM instances ORDER BY id LIMIT $1 OFFSET $2) AS page`;
-  const { rows } = await pool.query(text, [query.limit, query.offset]);
-  return { data: rows };
-});
-app.post<{ Params: { id: string }; Body: SentObservation }>(
-  '/v1/instances/:id/process',
-  {
-    schema: {
-      params: PROCESS_PARAMS,
-      body: OBSERVATION,
+/** Reference (cas): an auto-committed statement per observation, also with a key. */
+function compareAndSetStore() {
+  return optimisticStore({
+    async read(id, accountId) {
+      const { rows } = await pool.query({ name: 'read', text: READ, values: [id, accountId] });
+      return identityOf(rows[0]);
     },
-  },
-  async (request, reply) => {
-    const { authorization = '' } = request.headers;
-    const accountId = accounts.get(digestOf(authorization.slice('Bearer '.length)));
-    if (accountId === undefined) return reply.code(401).send({ error: 'unauthorized' });
-    const answer = await store.process(request.params.id, accountId, request.body);
-    if (answer === 'unknown') return reply.code(404).send({ error: 'not_found' });
-    if (answer === 'early') {
-      tally.early += 1;
-      return reply.code(409).send({ error: 'too_early' });
-    }
-    tally.advanced += 1;
-    const { body, etag } = answer;
-    return reply.header('etag', etag).type('application/json; charset=utf-8').send(body);
-  },
-);
-await app.listen({ host: '127.0.0.1', port: Number(port) });
+    async find(id, key) {
+      const { rows } = await pool.query({ ...FIND, values: [id, key] });
+      return answerOf(rows[0]);
+    },
+    async swap(id, cycle, idempotency) {
+      const { rowCount } = await pool.query(writeOf(id, cycle, idempotency));
+      return rowCount === 1;
+    },
+  });
+}
+
+async function list(limit: number, offset: number): Promise<CycleRow[]> {
+  // Select the page first: rows before the offset need no count.
+  const text = `SELECT id,
+      (SELECT count(*)::integer FROM history WHERE instance_id = id) AS cycle_count
+    FROM (SELECT id FROM instances ORDER BY id LIMIT $1 OFFSET $2) AS page`;
+  const { rows } = await pool.query(text, [limit, offset]);
+  return rows;
+}
 
 /** Creates the tables, the account's key and the instances with the personas' profiles. */
 async function fill(): Promise<void> {
   await pool.query(TABLES);
-  await pool.query('INSERT INTO api_keys VALUES ($1, $2)', [digestOf(apiKey), ACCOUNT]);
-  const models = PERSONA_PROFILES.map(({ strengths }) => newIdentity(strengths));
+  await pool.query('INSERT INTO api_keys VALUES ($1, $2)', [digestOf(apiKey), INSTANCE_ACCOUNT]);
   for (let first = 0; first < Number(count); first += FILLED_AT_ONCE) {
     const length = Math.min(FILLED_AT_ONCE, Number(count) - first);
     const numbers = Array.from({ length }, (_, i) => first + i);
-    const identities = numbers.map((i) => models[i % models.length] ?? newIdentity([]));
+    const identities = numbers.map(firstIdentity);
     await pool.query(
       `INSERT INTO instances (id, account_id, version, model)
         SELECT id, $2, version, model FROM unnest($1::text[], $3::integer[], $4::bytea[])
         AS made (id, version, model)`,
       [
-        numbers.map((i) => `inst_${i.toString(16).padStart(16, '0')}`),
-        ACCOUNT,
+        numbers.map(instanceId),
+        INSTANCE_ACCOUNT,
         identities.map(({ version }) => version),
         identities.map(({ model }) => bytesOf(model)),
       ],

@@ -1,43 +1,29 @@
-import type { Pool } from 'pg';
-import { observe, type SentObservation } from '#bench/references/identity';
-import { identityOf, READ, valuesOf } from '#bench/references/rows';
-import type { ObservationStore } from '#bench/references/store';
+import type { Pool, PoolClient } from 'pg';
+import { observe } from '#bench/references/identity';
+import { answerOf, FIND, identityOf, READ, writeOf } from '#bench/references/rows';
+import {
+  type ObservationCall,
+  type ObservationStore,
+  type Refusal,
+  replayOf,
+} from '#bench/references/store';
+import type { EngineAnswer } from '#grpc/engine-messages';
 
 const LOCK = { name: 'lock', text: `${READ} FOR UPDATE` };
-const MOVE = {
-  name: 'move',
-  text: 'UPDATE instances SET version = $2, observed_at_ms = $3, model = $4 WHERE id = $1',
-};
-const RECORD = {
-  name: 'record',
-  text: `INSERT INTO history (instance_id, version, observed_at_ms, mode, signal, confidence, context)
-    VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-};
 
 /**
  * Reference (pg): a transaction per observation. Locks and reads the row, runs the model, writes
- * state and history row, and commits to disk before the answer.
+ * state, history row and answer unless the key has an answer, and commits to disk before the
+ * answer. The driver pipelines the statements: a transaction takes two round trips.
  */
-export function transactionStore(pool: Pool): ObservationStore {
+export function transactionStore(pool: Pool): Pick<ObservationStore, 'process'> {
   return {
-    async process(id: string, accountId: string, observation: SentObservation) {
+    async process(call: ObservationCall) {
       const client = await pool.connect();
       try {
-        await client.query('BEGIN');
-        const { rows } = await client.query({ ...LOCK, values: [id, accountId] });
-        const stored = identityOf(rows[0]);
-        const cycle = stored === undefined ? undefined : observe(id, stored, observation);
-        if (cycle === undefined) {
-          await client.query('ROLLBACK');
-          return stored === undefined ? 'unknown' : 'early';
-        }
-        const values = valuesOf(id, cycle);
-        const [, version, observedAtMs, , ...observed] = values;
-        await client.query({ ...MOVE, values: values.slice(0, 4) });
-        await client.query({ ...RECORD, values: [id, version, observedAtMs, ...observed] });
-        await client.query('COMMIT');
+        const answer = await answerIn(client, call);
         client.release();
-        return cycle.answer;
+        return answer;
       } catch (error) {
         // Close the connection, which rolls the transaction back.
         client.release(true);
@@ -45,4 +31,29 @@ export function transactionStore(pool: Pool): ObservationStore {
       }
     },
   };
+}
+
+async function answerIn(
+  client: PoolClient,
+  { id, accountId, observation, idempotency }: ObservationCall,
+): Promise<EngineAnswer | Refusal> {
+  const [, locked] = await Promise.all([
+    client.query('BEGIN'),
+    client.query({ ...LOCK, values: [id, accountId] }),
+  ]);
+  const stored = identityOf(locked.rows[0]);
+  const cycle = stored && observe(id, stored, observation);
+  if (cycle === undefined) {
+    await client.query('ROLLBACK');
+  } else {
+    const write = client.query(writeOf(id, cycle, idempotency));
+    const [{ rowCount }] = await Promise.all([write, client.query('COMMIT')]);
+    if (rowCount === 1) return cycle.answer;
+  }
+  // The row was locked, so only the key's answer or the interval rule prevents the write.
+  if (stored === undefined) return 'unknown';
+  if (idempotency === undefined) return 'early';
+  const { rows } = await client.query({ ...FIND, values: [id, idempotency.key] });
+  const answered = answerOf(rows[0]);
+  return answered === undefined ? 'early' : replayOf(answered, idempotency);
 }
