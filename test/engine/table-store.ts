@@ -85,6 +85,8 @@ export class TableStore implements InstanceStore {
     return [];
   }
 
+  async *answerPages() {}
+
   /** The writes in the order of the real adapter. Each write is atomic. */
   #writesOf({ instanceId: id, head, history, drift, states, trimmedFrom }: InstanceCheckpoint) {
     const tables = this.#tables;

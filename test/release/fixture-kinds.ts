@@ -13,7 +13,8 @@ import {
 } from '#grpc/frame-protocol';
 import * as admin from '#grpc/gen/identity_engine/v1/admin';
 import { limiterProtocol } from '#grpc/limiter-codec';
-import { decodeAnswerRow, decodeChunk, newestRows } from '#storage/ports/chunks';
+import { decodeAnswerRow } from '#storage/ports/answer-rows';
+import { decodeChunk, newestRows } from '#storage/ports/chunks';
 import { decodeFeedChunk, decodeFeedHead } from '#storage/ports/feed-codec';
 import { decodeHead } from '#storage/ports/head-codec';
 import type { Chunk, DriftRow, HistoryRow } from '#storage/ports/instances';

@@ -8,6 +8,7 @@ import { newReport, readReport } from '#identity/report';
 import { createState } from '#identity/state';
 import { BUCKET_ROWS, bucketOf, rangesOf } from '#storage/cassandra/chunks';
 import { batchesOf, type RowWrite } from '#storage/cassandra/statements';
+import { decodeAnswerRow, encodeAnswerRow, rowsOfAnswers } from '#storage/ports/answer-rows';
 import { ByteWriter, CorruptState } from '#storage/ports/bytes';
 import * as rowCodec from '#storage/ports/chunks';
 import { decodeHead, encodeHead } from '#storage/ports/head-codec';
@@ -40,6 +41,21 @@ const report = newReport();
 
 const bytes = suite('a stored value');
 
+bytes('of an answer shares a row only with keys of its time, so that lookups stay short', () => {
+  const key = (hex: string) => `call:${hex.slice(0, 8)}-${hex.slice(8)}-7abc-8def-0123456789ab`;
+  const madeAtMs = 1_768_478_400_000;
+  const position = { version: 3, generation: 1, cycle: 2 };
+  const named = (atMs: number) => {
+    const fields = { fingerprint: 'f'.repeat(32), body: '', etag: '', position };
+    const row = answerRow(key(madeAtMs.toString(16).padStart(12, '0')), atMs, fields);
+    return rowsOfAnswers([row]).next().value?.name.slice(0, 5);
+  };
+  assert.is(named(madeAtMs + 59_999), 'slot:');
+  assert.is(named(madeAtMs + 60_000), 'call:');
+  assert.is(named(madeAtMs - 4_999), 'slot:');
+  assert.is(named(madeAtMs - 5_000), 'call:');
+});
+
 bytes('is decoded unchanged: heads, markers, rows, answers and meters', () => {
   for (const head of [headAt(3), markerAt(9), headAt(1, { model: new Float64Array(0) })]) {
     assert.equal(decodeHead('inst_1', encodeHead(head)), head);
@@ -53,8 +69,11 @@ bytes('is decoded unchanged: heads, markers, rows, answers and meters', () => {
   };
   assert.equal(decodeHead('inst_1', encodeHead(headAt(9, rows))), headAt(9, rows));
   const answer = answerRow('call:é', 5);
-  const encoded = rowCodec.encodeAnswerRow(answer);
-  assert.equal(rowCodec.decodeAnswerRow('i', answer.key, encoded), answer);
+  const encoded = encodeAnswerRow(answer);
+  assert.equal(decodeAnswerRow('i', answer.key, encoded), answer);
+  const position = { version: 2 ** 40, generation: 3, cycle: 2 ** 33 };
+  const placed = answerRow('call:é', 5.5, { fingerprint: 'f', body: '', etag: '', position });
+  assert.equal(decodeAnswerRow('i', placed.key, encodeAnswerRow(placed)), placed);
   for (const meter of [meterAt(1), meterAt(2 ** 40, { reservations: reservations(1_000) })]) {
     assert.equal(decodeMeter('a', encodeMeter(meter)), meter);
   }
@@ -215,7 +234,7 @@ bytes('is rejected and named if it is too short, missing or of another format', 
     /^the head of inst_1 has only 3 bytes/,
   );
   assertCorrupt(() => decodeHead('inst_1', null), /^the head of inst_1 does not exist/);
-  const row = rowCodec.encodeAnswerRow(answerRow('a', 5));
+  const row = encodeAnswerRow(answerRow('a', 5));
   const decode = () => rowCodec.decodeChunk('drift event', 'inst_1', 7, row);
   assertCorrupt(decode, /^the chunk of drift events up to 7 of inst_1/);
 });

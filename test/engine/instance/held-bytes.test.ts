@@ -59,6 +59,7 @@ const FORGETFUL: InstanceStore = {
   findStates: async () => [],
   findAnswer: async () => undefined,
   findAnswers: async () => [],
+  answerPages: async function* () {},
 };
 
 const ANCHORED = { ...CREATE, modeStrengths: [0.1, 0.1, 0.8, 0.1, 0.1, 0.6, 0.1] };

@@ -25,6 +25,9 @@ async function open(): Promise<InstanceStore> {
     findStates: (...asked) => world.run(store.findStates(...asked)),
     findAnswer: (...asked) => world.run(store.findAnswer(...asked)),
     findAnswers: (...asked) => world.run(store.findAnswers(...asked)),
+    async *answerPages(ids) {
+      yield* await world.run(Array.fromAsync(store.answerPages(ids)));
+    },
   };
 }
 

@@ -1,6 +1,8 @@
 import type {
+  AnswerRow,
   BucketOf,
   Chunk,
+  InstanceAnswer,
   InstanceAnswers,
   InstanceCheckpoint,
   InstanceHead,
@@ -133,6 +135,8 @@ export class SimulatedActorStores {
             .flatMap((key) => tables.answer(id, key) ?? [])
             .filter(({ atMs }) => atMs >= oldestMs),
         ),
+      answerPages: (ids) =>
+        answerPages(ids, (id) => readRows(id, 'answers', (tables) => tables.answersOf(id))),
     };
   }
 
@@ -290,5 +294,15 @@ export class SimulatedActorStores {
   ): Promise<Answer> {
     const execute = () => this.#tables.read(name, merge, answer);
     return this.#server.call(process, { name, isWrite: false, execute });
+  }
+}
+
+/** Answers of instances, with one page for each instance. */
+async function* answerPages(
+  ids: readonly string[],
+  read: (id: string) => Promise<readonly AnswerRow[]>,
+): AsyncGenerator<readonly InstanceAnswer[]> {
+  for (const instanceId of ids) {
+    yield (await read(instanceId)).map((answer) => ({ instanceId, answer }));
   }
 }

@@ -224,6 +224,11 @@ export class ActorTables {
     return this.#partitions.get(id)?.answers.get(key)?.row;
   }
 
+  /** All answers of an instance. */
+  answersOf(id: string): readonly AnswerRow[] {
+    return [...(this.#partitions.get(id)?.answers.values() ?? [])].map(({ row }) => row);
+  }
+
   /** Number of an instance's chunks and answers in all tables. */
   rowCount(id: string): number {
     const partition = this.#partitions.get(id);

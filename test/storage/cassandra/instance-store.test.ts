@@ -31,6 +31,7 @@ async function open(): Promise<InstanceStore> {
     findStates: (id, generation, cycles) => store.findStates(prefix + id, generation, cycles),
     findAnswer: (id, key, oldestMs) => store.findAnswer(prefix + id, key, oldestMs),
     findAnswers: (id, keys, oldestMs) => store.findAnswers(prefix + id, keys, oldestMs),
+    answerPages: (ids) => store.answerPages(ids.map((id) => prefix + id)),
   };
 }
 

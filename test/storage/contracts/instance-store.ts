@@ -1,6 +1,7 @@
 import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Chunk, type InstanceStore, type NewestRows, NO_ROWS } from '#storage/ports/instances';
+import { answerSlotsOf } from '#test/storage/contracts/answer-slots';
 import { togetherOf } from '#test/storage/contracts/instance-batches';
 import { type Open, rowsOf } from '#test/storage/contracts/instance-rows';
 import { statesOf } from '#test/storage/contracts/instance-states';
@@ -24,7 +25,8 @@ const ANSWER_AGE_MS = 24 * 60 * 60 * 1_000;
  * `suite` may be a variant of uvu's `suite` that skips all tests.
  */
 export function instanceStoreContract(name: string, open: Open, suite = plainSuite): Test[] {
-  const parts = [headsOf, togetherOf, rowsOf, trimmingOf, statesOf, answersOf, deletionOf];
+  const ofAnswers = [answersOf, answerSlotsOf];
+  const parts = [headsOf, togetherOf, rowsOf, trimmingOf, statesOf, ...ofAnswers, deletionOf];
   return parts.map((part) => part(name, open, suite));
 }
 

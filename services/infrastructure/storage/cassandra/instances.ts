@@ -17,8 +17,14 @@ import {
   trimStates,
   writeStates,
 } from '#storage/cassandra/states';
+import {
+  answersIn,
+  newestAnswer,
+  rowsOfAnswers,
+  type SlotNames,
+  slotNamesOf,
+} from '#storage/ports/answer-rows';
 import { type CorruptState, readOrCorrupt } from '#storage/ports/bytes';
-import { decodeAnswerRow, encodeAnswerRow } from '#storage/ports/chunks';
 import { decodeHead, encodeHead } from '#storage/ports/head-codec';
 import {
   ANSWER_STORED_MS,
@@ -100,12 +106,14 @@ export function cassandraInstanceStore(
     findStates: (instanceId, generation, cycles) =>
       findStates(session, instanceId, generation, cycles),
     async findAnswer(instanceId, key, oldestMs) {
-      const row = await readAnswer(session, bucketOf(instanceId), instanceId, key);
-      return row === undefined || row.atMs < oldestMs ? undefined : row;
+      const rows = await readAnswers(session, bucketOf(instanceId), instanceId, [key]);
+      return newestAnswer(rows.filter(({ atMs }) => atMs >= oldestMs));
     },
     async findAnswers(instanceId, keys, oldestMs) {
       const rows = await readAnswers(session, bucketOf(instanceId), instanceId, keys);
-      return rows.filter(({ atMs }) => atMs >= oldestMs);
+      const young = rows.filter(({ atMs }) => atMs >= oldestMs);
+      const byKey = Map.groupBy(young, ({ key }) => key).values();
+      return [...byKey].flatMap((same) => newestAnswer(same) ?? []);
     },
     headPages: (bucket) => headPages(session, bucket),
     async *answerPages(instanceIds) {
@@ -170,32 +178,20 @@ function partOf(session: CassandraSession, bucket: number, checkpoint: InstanceC
   };
 }
 
-/** Maximum number of answers in a page: 2 MiB of typical answers. */
-const PAGE_ANSWERS = 1_000;
+/** Maximum number of rows of answers in a page: 1 MiB of full slots. */
+const PAGE_ROWS = 100;
 
-const READ = `SELECT answer FROM answers
-  WHERE bucket = ? AND instance_id = ? AND answer_key = ?`;
 const READ_KEYS = `SELECT answer_key, answer FROM answers
   WHERE bucket = ? AND instance_id = ? AND answer_key IN ?`;
+const READ_SLOT = `SELECT answer_key, answer FROM answers
+  WHERE bucket = ? AND instance_id = ? AND answer_key > ? AND answer_key < ?`;
 const READ_ALL = `SELECT instance_id, answer_key, answer FROM answers
   WHERE bucket = ? AND instance_id IN ?`;
 const WRITE = `INSERT INTO answers (bucket, instance_id, answer_key, answer) VALUES (?, ?, ?, ?)
   USING TIMESTAMP ? AND TTL ${ANSWER_STORED_MS / 1_000}`;
 const DELETE = 'DELETE FROM answers USING TIMESTAMP ? WHERE bucket = ? AND instance_id = ?';
 
-/** Stored answer for a key; undefined if there is none. */
-async function readAnswer(
-  session: CassandraSession,
-  bucket: number,
-  instanceId: string,
-  key: string,
-): Promise<AnswerRow | undefined> {
-  const params = [bucket, instanceId, key];
-  const { rows } = await session.execute(READ, params, { kind: 'read', operation: 'answer_read' });
-  return rows[0] === undefined ? undefined : decodeAnswerRow(instanceId, key, rows[0]['answer']);
-}
-
-/** Stored answers for keys of an instance, from one partition. */
+/** Stored answers for keys of an instance, from one partition. A reused key has several answers. */
 async function readAnswers(
   session: CassandraSession,
   bucket: number,
@@ -203,8 +199,40 @@ async function readAnswers(
   keys: readonly string[],
 ): Promise<AnswerRow[]> {
   const options = { kind: 'read', operation: 'answers_find' } as const;
-  const { rows } = await session.execute(READ_KEYS, [bucket, instanceId, keys], options);
-  return rows.map((row) => decodeAnswerRow(instanceId, row['answer_key'], row['answer']));
+  const own = session.execute(READ_KEYS, [bucket, instanceId, keys], options);
+  const slots = new Map<string, SlotNames>();
+  for (const key of keys) {
+    const names = slotNamesOf(key);
+    if (names !== undefined) slots.set(names.after, names);
+  }
+  const ofSlots = [...slots.values()].map((names) => readSlot(session, bucket, instanceId, names));
+  const [{ rows }, ...slotted] = await Promise.all([own, ...ofSlots]);
+  const wanted = new Set(keys);
+  const found = [...rows, ...slotted.flat()].flatMap((row) => answersOfRow(instanceId, row, keys));
+  return found.filter(({ key }) => wanted.has(key));
+}
+
+/** Answers in a row; if only one key is wanted, only the answer to this key. */
+function answersOfRow(
+  instanceId: string,
+  row: types.Row,
+  [key, ...others]: readonly string[] = [],
+): readonly AnswerRow[] {
+  const only = others.length === 0 ? key : undefined;
+  return answersIn(instanceId, row['answer_key'], row['answer'], only);
+}
+
+async function readSlot(
+  session: CassandraSession,
+  bucket: number,
+  instanceId: string,
+  { after, before }: SlotNames,
+): Promise<types.Row[]> {
+  const options = { kind: 'read', operation: 'answers_find', pageRows: PAGE_ROWS } as const;
+  const params = [bucket, instanceId, after, before];
+  const rows: types.Row[] = [];
+  for await (const page of session.pages(READ_SLOT, params, options)) rows.push(...page);
+  return rows;
 }
 
 /** All answers of a bucket's instances, in pages. */
@@ -213,14 +241,11 @@ async function* answerPages(
   bucket: number,
   instanceIds: readonly string[],
 ): AsyncGenerator<readonly InstanceAnswer[]> {
-  const options = { kind: 'read', operation: 'answers_read', pageRows: PAGE_ANSWERS } as const;
+  const options = { kind: 'read', operation: 'answers_read', pageRows: PAGE_ROWS } as const;
   for await (const page of session.pages(READ_ALL, [bucket, instanceIds], options)) {
-    yield page.map((row) => {
+    yield page.flatMap((row) => {
       const instanceId: string = row['instance_id'];
-      return {
-        instanceId,
-        answer: decodeAnswerRow(instanceId, row['answer_key'], row['answer']),
-      };
+      return answersOfRow(instanceId, row).map((answer) => ({ instanceId, answer }));
     });
   }
 }
@@ -234,12 +259,9 @@ async function writeAnswers(
   bucket: number,
   parts: readonly InstanceAnswers[],
 ): Promise<void> {
-  // A key may occur twice in one write, with the same timestamp. Only the newer answer is kept.
-  const newest = parts.map(({ instanceId, version, answers }) => {
-    return { instanceId, version, rows: new Map(answers.map((row) => [row.key, row])).values() };
-  });
   const options = { kind: 'write', operation: 'answers_write' } as const;
-  await writeRows(session, writesOf(bucket, newest), options);
+  const copies = parts.map((part) => ({ ...part, answers: [...part.answers] }));
+  await writeRows(session, writesOf(bucket, copies), options);
 }
 
 /** Deletes the answers of a deleted instance, with the version of the deletion as timestamp. */
@@ -253,16 +275,12 @@ async function deleteAnswers(
   await session.execute(DELETE, params, { kind: 'write', operation: 'answers_delete' });
 }
 
-/** Generates writes one by one, because a hot instance has thousands of answers. */
-function* writesOf(
-  bucket: number,
-  parts: readonly (Omit<InstanceAnswers, 'answers'> & { readonly rows: Iterable<AnswerRow> })[],
-): Generator<RowWrite> {
-  for (const { instanceId, version, rows } of parts) {
-    for (const row of rows) {
-      const value = encodeAnswerRow(row);
-      const params = [bucket, instanceId, row.key, value, BigInt(version)];
-      const valueBytes = value.length + 3 * (row.key.length + instanceId.length);
+/** Generates writes instance by instance, because a hot instance has thousands of answers. */
+function* writesOf(bucket: number, parts: readonly InstanceAnswers[]): Generator<RowWrite> {
+  for (const { instanceId, version, answers } of parts) {
+    for (const { name, value } of rowsOfAnswers(answers)) {
+      const params = [bucket, instanceId, name, value, BigInt(version)];
+      const valueBytes = value.length + 3 * (name.length + instanceId.length);
       yield { partition: bucket, statement: { query: WRITE, params }, valueBytes };
     }
   }

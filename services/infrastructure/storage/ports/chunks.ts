@@ -1,6 +1,5 @@
 import { ByteWriter, readerOf } from '#storage/ports/bytes';
 import {
-  type AnswerRow,
   CHUNK_ROWS_MAX,
   type Chunk,
   type DriftRow,
@@ -18,7 +17,7 @@ import {
 } from '#storage/ports/rows';
 
 /*
- * Each chunk or answer is stored as a single value, without its key. In the server, the overhead of
+ * Each chunk is stored as a single value, without its key. In the server, the overhead of
  * a cell is larger than its bytes. A single value also cannot mix the bytes of two writes.
  */
 
@@ -42,31 +41,6 @@ export function decodeChunk(name: string, instanceId: string, last: number, byte
   const chunk = { first: reader.number(), last, rows: reader.part() };
   reader.end();
   return chunk;
-}
-
-/** Encodes an answer without its key. */
-export function encodeAnswerRow(row: AnswerRow): Buffer {
-  return writer
-    .begin(FORMAT)
-    .number(row.atMs)
-    .text(row.fingerprint)
-    .text(row.etag)
-    .text(row.body)
-    .end();
-}
-
-/** Decodes a stored answer. Throws `CorruptState`. */
-export function decodeAnswerRow(instanceId: string, key: string, bytes: unknown): AnswerRow {
-  const reader = readerOf(bytes, FORMAT, `the answer to ${key} of ${instanceId}`);
-  const row: AnswerRow = {
-    key,
-    atMs: reader.number(),
-    fingerprint: reader.text(),
-    etag: reader.text(),
-    body: reader.text(),
-  };
-  reader.end();
-  return row;
 }
 
 /** Maximum distance from a row to the end of its chunk, in rows. */

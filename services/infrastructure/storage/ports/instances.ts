@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { hashText } from '#stdlib/hash-map';
-import type { StateRange, StateRow } from '#storage/ports/states';
+import type { StatePosition, StateRange, StateRow } from '#storage/ports/states';
 
 /** Processed observation. Source: interface 2.7. */
 export type HistoryRow = {
@@ -54,11 +54,18 @@ export type AnswerRow = {
   /** Operation family and key. A create call and a later call may use the same key. */
   readonly key: string;
   readonly fingerprint: string;
+  /** Empty for the key of a batch item, and if the answer has a position. */
   readonly body: string;
+  /** Empty if the answer has a position. */
   readonly etag: string;
   /** Commit time of the first call in Unix milliseconds. The answer is kept for 24 h. */
   readonly atMs: number;
+  /** Position whose state the answer shows. Present: a replay rebuilds body and tag from it. */
+  readonly position?: AnswerPosition;
 };
+
+/** Position and version of an instance after an observation. */
+export type AnswerPosition = StatePosition & { readonly version: number };
 
 /**
  * Rows one after the other, oldest first, as a string with one character per byte. Heads, chunks
@@ -242,6 +249,11 @@ export interface InstanceStore {
     keys: readonly string[],
     oldestMs: number,
   ): Promise<readonly AnswerRow[]>;
+  /**
+   * All answers of at most `HEADS_MAX` instances of one bucket, in pages, in a stable order. Throws
+   * `CorruptState`.
+   */
+  answerPages(instanceIds: readonly string[]): AsyncIterable<readonly InstanceAnswer[]>;
 }
 
 /** A stored answer and its instance. */
@@ -255,11 +267,6 @@ export interface PagedInstances extends InstanceStore {
    * iteration may be missing.
    */
   headPages(bucket: number): AsyncIterable<ReadonlyMap<string, InstanceHead | Error>>;
-  /**
-   * All answers of at most `HEADS_MAX` instances of one bucket, in pages, in a stable order. Throws
-   * `CorruptState`.
-   */
-  answerPages(instanceIds: readonly string[]): AsyncIterable<readonly InstanceAnswer[]>;
   /**
    * Chunks of an instance with last ordinals above `after` and up to `newest`, lowest first. Throws
    * `CorruptState`.

@@ -1,5 +1,5 @@
+import { answersIn, newestAnswer, rowsOfAnswers, slotNamesOf } from '#storage/ports/answer-rows';
 import { type CorruptState, readOrCorrupt } from '#storage/ports/bytes';
-import { decodeAnswerRow, encodeAnswerRow } from '#storage/ports/chunks';
 import { decodeHead, encodeHead } from '#storage/ports/head-codec';
 import {
   type AnswerRow,
@@ -27,8 +27,8 @@ import type { Row, SqliteDatabase, SqlValue, Statement } from '#storage/sqlite/d
 import { deletionOfStates, findStates, readStates, writesOfStates } from '#storage/sqlite/states';
 import { bytesIn, CheckedTable, type Condition, rowPages, textIn } from '#storage/sqlite/tables';
 
-/** Maximum number of answers in a page: 2 MiB of typical answers. */
-const PAGE_ANSWERS = 1_000;
+/** Maximum number of rows of answers in a page: 1 MiB of full slots. */
+const PAGE_ROWS = 100;
 
 const HEADS = new CheckedTable({
   name: 'heads',
@@ -45,8 +45,10 @@ const ANSWERS = new CheckedTable({
 const HEAD_PAGE = HEADS.select(
   `WHERE bucket = ? AND instance_id > ? ORDER BY instance_id LIMIT ${HEADS_MAX}`,
 );
+const SLOT_ROWS = ANSWERS.select('WHERE instance_id = ? AND answer_key > ? AND answer_key < ?');
+
 const ANSWER_PAGE = ANSWERS.select(
-  `WHERE instance_id = ? AND answer_key > ? ORDER BY answer_key LIMIT ${PAGE_ANSWERS}`,
+  `WHERE instance_id = ? AND answer_key > ? ORDER BY answer_key LIMIT ${PAGE_ROWS}`,
 );
 
 /**
@@ -67,10 +69,11 @@ export function sqliteInstanceStore(database: SqliteDatabase, bucketOf: BucketOf
   };
 
   const findAnswer: PagedInstances['findAnswer'] = async (instanceId, key, oldestMs) => {
-    const row = await ANSWERS.find(database, 'answer_read', [instanceId, key]);
-    if (row === undefined) return undefined;
-    const answer = decodeAnswerRow(instanceId, key, bytesIn(row, 4));
-    return answer.atMs < oldestMs ? undefined : answer;
+    const own = ANSWERS.find(database, 'answer_read', [instanceId, key]);
+    const [row, slotted] = await Promise.all([own, rowsOfSlot(database, instanceId, key)]);
+    const rows = row === undefined ? slotted : [row, ...slotted];
+    const answers = rows.flatMap((one) => answersOf(instanceId, one, key));
+    return newestAnswer(answers.filter(({ atMs }) => atMs >= oldestMs));
   };
 
   return {
@@ -141,13 +144,36 @@ async function* answerPages(
   database: SqliteDatabase,
   instanceId: string,
 ): AsyncGenerator<readonly InstanceAnswer[]> {
-  const paging = { operation: 'answers_read', sql: ANSWER_PAGE, pageRows: PAGE_ANSWERS };
+  const paging = { operation: 'answers_read', sql: ANSWER_PAGE, pageRows: PAGE_ROWS };
   const valuesAfter = (after: SqlValue) => [instanceId, after];
   for await (const rows of rowPages(database, { ...paging, valuesAfter, start: '', column: 1 })) {
-    yield ANSWERS.rowsOf(rows).map((row) => {
-      return { instanceId, answer: decodeAnswerRow(instanceId, textIn(row, 1), bytesIn(row, 4)) };
-    });
+    yield ANSWERS.rowsOf(rows).flatMap((row) =>
+      answersOf(instanceId, row).map((answer) => ({ instanceId, answer })),
+    );
   }
+}
+
+/** Answers in a row; with `key` only the answer to this key. */
+function answersOf(instanceId: string, row: Row, key?: string): readonly AnswerRow[] {
+  return answersIn(instanceId, textIn(row, 1), bytesIn(row, 4), key);
+}
+
+/** Rows of the slot of a key. The neighbours of the slot are checked, as `find` does. */
+async function rowsOfSlot(
+  database: SqliteDatabase,
+  instanceId: string,
+  key: string,
+): Promise<readonly Row[]> {
+  const names = slotNamesOf(key);
+  if (names === undefined) return [];
+  const operation = 'answer_read';
+  const values = [instanceId, names.after, names.before];
+  const [rows] = await Promise.all([
+    ANSWERS.read(database, { operation, sql: SLOT_ROWS, values }),
+    ANSWERS.find(database, operation, [instanceId, names.after]),
+    ANSWERS.find(database, operation, [instanceId, names.before]),
+  ]);
+  return rows;
 }
 
 /** Decodes the head in a row. Returns the `CorruptState` error of a damaged row. */
@@ -199,15 +225,12 @@ function writesOfAnswers(
   { instanceId, version, answers }: InstanceAnswers,
   where: Condition,
 ): Statement[] {
-  // A key may occur twice in one write, with the same version. Only the newer answer is kept.
-  const newest = new Map(answers.map((row): [string, AnswerRow] => [row.key, row])).values();
-  return newest
-    .map((answer) => {
-      const row = [instanceId, answer.key, version, answer.atMs, encodeAnswerRow(answer)];
-      // The answer is stored behind all other answers, because `deleteExpired` checks only the
-      // first rows (`schema.ts`).
-      return ANSWERS.putLast(row, { unlessHigher: 'version', where });
-    })
+  return rowsOfAnswers(answers)
+    .map(({ name, value, atMs }) =>
+      // The row is stored behind all other rows, because `deleteExpired` checks only the first rows
+      // (`schema.ts`).
+      ANSWERS.putLast([instanceId, name, version, atMs, value], { unlessHigher: 'version', where }),
+    )
     .toArray();
 }
 
