@@ -27,7 +27,13 @@ import { awaitedEvents, EventWaiters } from '#engine/events/pages';
 import { FeedKind, recordMetrics, type Unrecorded } from '#engine/feed/kind';
 import { newestEvents, newestFirstAnswer } from '#engine/feed/newest-first';
 import { awaitedFeed, type FeedPageParts } from '#engine/feed/pages';
-import { activeInstanceOf, InstanceKind, storedHeadOf } from '#engine/instance/kind';
+import {
+  activeInstanceOf,
+  type InstanceAnswer,
+  InstanceKind,
+  storedHeadOf,
+} from '#engine/instance/kind';
+import type { PastView } from '#engine/instance/past';
 import { engineMetrics } from '#engine/instance/process-call';
 import type { ChunkBounds } from '#engine/instance/rows';
 import { type PastCommand, PastReads } from '#engine/past-reads';
@@ -224,8 +230,12 @@ export class EngineActors implements EngineClient, AsyncDisposable {
       case 'readStates':
       case 'readForkStart':
         return this.#readPast(call, command);
-      default:
-        return this.#instances.ask(call.instanceId, call);
+      default: {
+        const answered = this.#instances.ask(call.instanceId, call);
+        if (call.idempotency === undefined) return answered;
+        if (!(answered instanceof Promise)) return this.#rebuilt(call, answered);
+        return answered.then((answer) => this.#rebuilt(call, answer));
+      }
     }
   }
 
@@ -328,11 +338,23 @@ export class EngineActors implements EngineClient, AsyncDisposable {
   }
 
   #readPast(call: EngineCall, command: PastCommand): Promise<EngineAnswer> {
-    return this.#past.answer(call, command, async () => {
-      const { past } = await this.#instances.ask(call.instanceId, call);
-      assert(past !== undefined, 'an instance answers a call about its past with a view');
-      return past;
-    });
+    return this.#past.answer(call, command, () => this.#viewOf(call));
+  }
+
+  /** Rebuilds a replayed answer that is stored as a position. */
+  #rebuilt(call: EngineCall, answered: InstanceAnswer): EngineAnswer | Promise<EngineAnswer> {
+    const { replayed: position } = answered;
+    if (position === undefined) return answered;
+    const { accountId, instanceId, deadlineAtMs, traceparent } = call;
+    const command = { kind: 'readStates', generation: undefined, cycles: [], points: 0 } as const;
+    const read = traced(unnamedCall({ accountId, instanceId, deadlineAtMs, command }), traceparent);
+    return this.#past.replay(call, position, () => this.#viewOf(read));
+  }
+
+  async #viewOf(call: EngineCall): Promise<PastView> {
+    const { past } = await this.#instances.ask(call.instanceId, call);
+    assert(past !== undefined, 'an instance answers a call about its past with a view');
+    return past;
   }
 
   async #list(call: EngineCall, page: Command<'list'>): Promise<EngineAnswer> {

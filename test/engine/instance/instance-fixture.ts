@@ -7,6 +7,7 @@ import { directoryCall, NOTIFIED, remoteDirectory } from '#engine/directory/owne
 import { InstanceKind } from '#engine/instance/kind';
 import { engineMetrics } from '#engine/instance/process-call';
 import type { ChunkBounds } from '#engine/instance/rows';
+import { PastReads } from '#engine/past-reads';
 import type { Fault } from '#errors/fault';
 import type {
   EngineAnswer,
@@ -15,7 +16,7 @@ import type {
   EngineCommand,
   ObservationInput,
 } from '#grpc/engine-messages';
-import type { Models } from '#identity/model';
+import { MODELS, type Models } from '#identity/model';
 import { memoryInstanceStore, memoryListingStore } from '#storage/memory/instances';
 import { memoryJournal } from '#storage/memory/meters';
 import { storedHistory } from '#storage/ports/chunks';
@@ -201,6 +202,7 @@ export function instancesUnderTest(replaced: Replaced = {}) {
   const store = replaced.store ?? memoryInstanceStore();
   const listings = replaced.listings ?? memoryListingStore();
   const { metrics, bugs, directories, host } = hostsOf(replaced, clock, store, listings);
+  const past = new PastReads({ store, models: MODELS, clock, metrics: createMetrics() });
   let lastCallId = 0;
 
   /** Sends a command with a new call id, unless `fields` has a call id. */
@@ -209,10 +211,16 @@ export function instancesUnderTest(replaced: Replaced = {}) {
     fields: Partial<Omit<EngineCall, 'command'>> = {},
   ): Promise<EngineAnswer> {
     lastCallId += 1;
-    return host.ask(
-      fields.instanceId ?? INSTANCE_ID,
-      callOf(command, { callId: lastCallId, ...fields }),
-    );
+    const call = callOf(command, { callId: lastCallId, ...fields });
+    const { instanceId } = call;
+    const answer = await host.ask(instanceId, call);
+    if (answer.replayed === undefined) return answer;
+    const read = { kind: 'readStates', generation: undefined, cycles: [], points: 0 } as const;
+    return await past.replay(call, answer.replayed, async () => {
+      const { past: view } = await host.ask(instanceId, callOf(read, { instanceId }));
+      if (view === undefined) throw new Error('the instance sent no view');
+      return view;
+    });
   }
 
   /** Advances the clock in steps, so that background work can complete. */

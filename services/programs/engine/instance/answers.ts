@@ -36,6 +36,20 @@ export function singleAnswer(instanceId: string, report: Report, version: number
 }
 
 /**
+ * Repeats the answer to a processed observation from the state after the observation. `version` is
+ * the version of the instance at that time.
+ */
+export function rebuiltAnswer(
+  instanceId: string,
+  state: Pick<InstanceHead, 'modelVersion' | 'model'>,
+  version: number,
+  models: Models,
+): EngineAnswer {
+  const answer = singleAnswer(instanceId, reportOf(instanceId, state, models), version);
+  return { ...answer, cycles: 0, isReplayed: true };
+}
+
+/**
  * Answer to a processed batch: all states, or the last state as `reportJson` text. `statuses` has
  * one entry per item, if any item has a key.
  */

@@ -14,10 +14,11 @@ import {
   type InstanceChange,
   type InstanceEvent,
   isOfTags,
+  isSingle,
   type KeyedItems,
   type TimedObservation,
 } from '#engine/instance/event';
-import { etagOf, keptMark, marked } from '#engine/instance/keyed-answers';
+import { etagOf, isRebuildable, keptMark, marked } from '#engine/instance/keyed-answers';
 import {
   afterText,
   bytesOfHeadText,
@@ -85,7 +86,7 @@ export function applyEvent(
   const { answerKey, atMs } = event;
   const next = transitions !== undefined && isNoted(transitions) ? noted(changed, atMs) : changed;
   const kept =
-    answerKey === undefined ? next.state : withKeyedAnswer(next.state, answer, answerKey, atMs);
+    answerKey === undefined ? next.state : withKeyedAnswer(next.state, event, answer, answerKey);
   if (transitions === undefined || transitions.length === 0) return { state: kept, answer };
   const bytes = transitions.length * TRANSITION_BYTES;
   const notice = { to: headOf(kept).accountId, atMs, body: transitions, bytes };
@@ -180,16 +181,26 @@ function present(instanceId: string, state: InstanceState, { models }: ModelPort
   return { cycle: at(head.model, OFFSET.cycle), flags };
 }
 
-/** Stores the answer for retries with the same key. */
+/**
+ * Keeps the answer for retries with the same key: its position, if a replay can rebuild the answer,
+ * otherwise its body.
+ */
 function withKeyedAnswer(
   state: InstanceState,
-  answer: EngineAnswer,
+  { change, atMs }: InstanceEvent,
+  { body, etag }: EngineAnswer,
   { key, fingerprint }: AnswerKey,
-  atMs: number,
 ): InstanceState {
   const { unstored = new UnstoredRows() } = state;
-  unstored.addAnswer({ key, fingerprint, body: answer.body.toString(), etag: answer.etag, atMs });
-  return { ...state, unstored };
+  const head = headOf(state);
+  if (isSingle(change) && isRebuildable(head)) {
+    const { generation, version, model } = head;
+    const position = { generation, cycle: at(model, OFFSET.cycle), version };
+    unstored.addAnswer({ key, fingerprint, body: '', etag: '', atMs, position });
+  } else {
+    unstored.addAnswer({ key, fingerprint, body: body.toString(), etag, atMs });
+  }
+  return state.unstored === unstored ? state : { ...state, unstored };
 }
 
 function created(change: Of<'created'>, model: Model, atMs: number, version: number): InstanceHead {

@@ -69,6 +69,11 @@ export function isOfTags({ name, description, tagsJson }: Texts): boolean {
   return tagsJson !== undefined && name === undefined && description === undefined;
 }
 
+/** Whether a change is the observation of a single call. */
+export function isSingle(change: InstanceChange): boolean {
+  return change.kind === 'observed' && !change.isBatch;
+}
+
 /** Whether this kind affects the account's listing. */
 export function isListedChange(kind: InstanceChange['kind']): boolean {
   return kind === 'created' || kind === 'forked' || kind === 'renamed' || kind === 'removed';

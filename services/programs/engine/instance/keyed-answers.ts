@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Turn } from '#actor-runtime/turn';
-import type { AnswerKey } from '#engine/instance/event';
+import { type AnswerKey, type InstanceChange, isSingle } from '#engine/instance/event';
 import { headOf, type InstanceState, isLive } from '#engine/instance/state';
 import { fragment, put, putHex, textUpTo } from '#engine/json';
 import { Fault, faultFor, invalid } from '#errors/fault';
@@ -12,10 +12,12 @@ import {
   plainAnswer,
 } from '#grpc/engine-messages';
 import { firstMisplaced } from '#identity/observation-order';
+import { MODEL_VERSION } from '#identity/state';
 import { mixBits } from '#stdlib/hash-map';
 import {
   ANSWER_AGE_MS,
   type AnswerRow,
+  type InstanceHead,
   type InstanceStore,
   type RecentCall,
 } from '#storage/ports/instances';
@@ -57,19 +59,50 @@ export function findAnswer(
 }
 
 /**
- * Repeats a stored answer. Undefined for a batch item's row, which has no answer. Throws
- * `invalid_request` if the key belongs to another request.
+ * Repeats a stored answer. Undefined if the row has no body. Throws `invalid_request` if the key
+ * belongs to another request.
  */
 export function replayOf(
   row: AnswerRow,
   { idempotency, command }: Pick<EngineCall, 'idempotency' | 'command'>,
 ): EngineAnswer | undefined {
-  if (row.fingerprint !== idempotency?.fingerprint && !isSameObservation(row, command)) {
+  if (!isSameCall(row.fingerprint, idempotency?.fingerprint) && !isSameObservation(row, command)) {
     const text = 'this Idempotency-Key was used for another request';
     throw invalid('idempotency_key_reused', 'Idempotency-Key', text);
   }
   const { body, etag } = row;
   return body === '' ? undefined : { ...plainAnswer(body, etag), isReplayed: true };
+}
+
+/**
+ * Whether an answer at the present position can be rebuilt later (decision 22). Release 1.0 has only
+ * model 1.0. Release 1.0 stored no past states, and needs the body of an answer. A floor without
+ * a state hides the states below the floor.
+ */
+export function isRebuildable({
+  modelVersion,
+  floor,
+}: Pick<InstanceHead, 'modelVersion' | 'floor'>): boolean {
+  return modelVersion !== MODEL_VERSION && (floor === undefined || floor.state !== undefined);
+}
+
+/** Length of the fingerprint in a row with a position, in hex characters: 128 bits. */
+const SHORT_LENGTH = 32;
+
+/** Fingerprint of a call for its row. Short, if the row of the change has a position. */
+export function rowFingerprint(
+  fingerprint: string,
+  change: InstanceChange,
+  modelVersion: string,
+): string {
+  const isShort = isSingle(change) && modelVersion !== MODEL_VERSION;
+  return isShort ? fingerprint.slice(0, SHORT_LENGTH) : fingerprint;
+}
+
+/** Whether a row belongs to a call with this fingerprint. */
+function isSameCall(ofRow: string, ofCall: string | undefined): boolean {
+  if (ofRow.length !== SHORT_LENGTH) return ofRow === ofCall;
+  return ofCall?.startsWith(ofRow) === true;
 }
 
 /** Whether a single call has the same observation as the row's batch item. */
@@ -171,7 +204,8 @@ export function sortItems(
     const fingerprint = fingerprintOfObservation(observation);
     const row = rows.get(key);
     const known = inBatch.get(key) ?? row?.fingerprint;
-    const isSame = known === fingerprint || known === itemKey.fingerprint;
+    const isSame =
+      known !== undefined && (known === fingerprint || isSameCall(known, itemKey.fingerprint));
     // The call's key already names the whole batch's answer row.
     const isOfBatch = itemKey.key === idempotency?.key;
     if (isOfBatch || (known !== undefined && !isSame)) throw reused(index);

@@ -14,6 +14,7 @@ import {
   findAnswer,
   nothingToReplay,
   replayOf,
+  rowFingerprint,
 } from '#engine/instance/keyed-answers';
 import { type PastView, pastView } from '#engine/instance/past';
 import {
@@ -48,9 +49,11 @@ import {
   type TrimCommand,
 } from '#grpc/engine-messages';
 import { firstVersion, MODELS, type Models } from '#identity/model';
+import { at, OFFSET } from '#identity/state';
 import { CorruptState } from '#storage/ports/bytes';
 import {
   ANSWER_AGE_MS,
+  type AnswerPosition,
   type AnswerRow,
   type InstanceHead,
   type InstanceStore,
@@ -79,8 +82,13 @@ type InstancePorts = {
 type InstanceTurn = Turn<InstanceEvent, InstanceApplied>;
 type Command<Kind extends EngineCommand['kind']> = Extract<EngineCommand, { kind: Kind }>;
 
-/** Answer of an instance. A call about its past gets only a view, which is read after the turn. */
-export type InstanceAnswer = EngineAnswer & { readonly past?: PastView };
+/** Answer of an instance. */
+export type InstanceAnswer = EngineAnswer & {
+  /** View for a call about the past, which is read after the turn. */
+  readonly past?: PastView;
+  /** Position of a replayed answer, which is rebuilt after the turn. */
+  readonly replayed?: AnswerPosition;
+};
 
 /** The instance as a durable actor: executes interface 4 commands on an instance. */
 export class InstanceKind
@@ -168,7 +176,15 @@ export class InstanceKind
       return isRepeatedRemoval ? this.#repeat(state, call, turn) : this.#perform(state, call, turn);
     }
     this.#announce(call, state, turn);
-    return replayOf(row, call) ?? replayedItem(state, call, this.#model.models);
+    const replayed = replayOf(row, call);
+    if (replayed !== undefined) return replayed;
+    const { position } = row;
+    const { models } = this.#model;
+    if (position === undefined) return replayedItem(state, call, models);
+    if (isPresent(state, position)) {
+      return answers.rebuiltAnswer(call.instanceId, headOf(state), position.version, models);
+    }
+    return { ...plainAnswer(''), replayed: position };
   }
 
   #perform(
@@ -326,7 +342,10 @@ export class InstanceKind
     const answerKey =
       idempotency === undefined
         ? undefined
-        : { key: rowKeyOf(call), fingerprint: idempotency.fingerprint };
+        : {
+            key: rowKeyOf(call),
+            fingerprint: rowFingerprint(idempotency.fingerprint, change, modelVersion),
+          };
     const applied = turn.commit({ modelVersion, change, atMs: turn.wallMs, answerKey });
     this.#announce(call, applied.state, turn);
     this.#ports.waiters?.changed(call.instanceId);
@@ -349,6 +368,12 @@ export class InstanceKind
     this.#announce(call, state, turn);
     return answerToRepeated(call, state, turn, this.#model);
   }
+}
+
+/** Whether an instance has not observed anything since a position. */
+function isPresent(state: InstanceState, { generation, cycle }: AnswerPosition): boolean {
+  const head = headOf(state);
+  return head.generation === generation && at(head.model, OFFSET.cycle) === cycle;
 }
 
 /** Throws `upgrade_in_progress` if an engine could take over the change and not read it. */

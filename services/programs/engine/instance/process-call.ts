@@ -80,10 +80,11 @@ export function processed<SomeTurn extends AnyTurn>(
 }
 
 /**
- * Answer to a single call whose observation was already applied as a batch item: the present state.
+ * Answer to a single call whose observation was already applied, if no answer of that time is
+ * available: the present state.
  */
 export function replayedItem(
-  state: InstanceState,
+  state: Pick<InstanceState, 'head'>,
   { instanceId }: Pick<EngineCall, 'instanceId'>,
   models: Models,
 ): EngineAnswer {

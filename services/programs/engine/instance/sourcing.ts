@@ -61,8 +61,8 @@ export class InstanceSourcing
   implements EventSourcing<InstanceState, InstanceEvent, InstanceApplied, InstanceCheckpoint>
 {
   /**
-   * Keyed answers are stored early, because they are large. The answers of a deleted instance are
-   * not stored early.
+   * Keyed answers are stored early, because answers with a body are large. The answers of a deleted
+   * instance are not stored early.
    */
   readonly earlyRows: EarlyRows<InstanceState, InstanceAnswers>;
   readonly #ports: SourcingPorts;
