@@ -3,6 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Replay, storedRows, verifyHead } from '#ctl/verify/heads';
 import { trimPlan } from '#ctl/verify/trim-plan';
+import type { EngineAnswer } from '#grpc/engine-messages';
 import type { Floor, InstanceHead } from '#storage/ports/instances';
 import {
   anyStep,
@@ -49,8 +50,14 @@ async function stored(scene: InstanceScene): Promise<InstanceHead> {
   return head;
 }
 
+/** Times of a plan at the present time of a scene. */
+const timesOf = ({ clock }: InstanceScene, cutoffMs: number) => ({
+  cutoffMs,
+  nowMs: clock.wallMs(),
+});
+
 async function plan(scene: InstanceScene, cutoffMs: number): Promise<Floor | undefined> {
-  return await trimPlan(scene.store, INSTANCE_ID, await stored(scene), cutoffMs);
+  return await trimPlan(scene.store, INSTANCE_ID, await stored(scene), timesOf(scene, cutoffMs));
 }
 
 async function performAll(scene: InstanceScene, steps: readonly TrimStep[]): Promise<void> {
@@ -97,7 +104,7 @@ planned('reads only one row if no row is due', async () => {
       return scene.store.readHistory(id, newest, count);
     },
   };
-  assert.is(await trimPlan(store, INSTANCE_ID, head, START_MS), undefined);
+  assert.is(await trimPlan(store, INSTANCE_ID, head, timesOf(scene, START_MS)), undefined);
   assert.equal(asked, [[1, 1]]);
 });
 
@@ -130,7 +137,9 @@ planned('is refused if rows are missing', async () => {
   const scene = await sceneAfter(...upset);
   const head = await stored(scene);
   const gone = { ...scene.store, readHistory: async () => [] };
-  const refusal = await refusalOf(() => trimPlan(gone, INSTANCE_ID, head, Number.MAX_SAFE_INTEGER));
+  const refusal = await refusalOf(() =>
+    trimPlan(gone, INSTANCE_ID, head, timesOf(scene, Number.MAX_SAFE_INTEGER)),
+  );
   assert.match(String(refusal), /row 1 of inst_\w+ is missing: run "ctl verify"/);
 });
 
@@ -191,7 +200,7 @@ after('an unknown state stays unknown until a reset to the initial state', async
   const scene = await sceneAfter(...upset);
   const head = await stored(scene);
   const other = { ...head, modelVersion: '0.9' };
-  const floor = await trimPlan(scene.store, INSTANCE_ID, other, START_MS + 100_000);
+  const floor = await trimPlan(scene.store, INSTANCE_ID, other, timesOf(scene, START_MS + 100_000));
   assert.ok(floor !== undefined && floor.state === undefined);
   await scene.ask({ kind: 'trim', ...floor });
   assert.equal(await verdict(scene), { kind: 'unknown_start', generation: 1 });
@@ -249,4 +258,52 @@ after('no history is reported as wrong, and a history without resets is verified
   await fc.assert(property, { numRuns: 150 });
 });
 
-for (const group of [planned, after]) group.run();
+const keyed = suite('a trim plan of an instance with a keyed observation');
+
+const HOUR_MS = 3_600_000;
+
+/** An instance with observations of 2020. Observation `keyedAt` has a key. */
+async function keyedScene(count: number, keyedAt: number) {
+  const scene = await createdInstance({ chunkBounds: chunksOfRows(4) }, RESTLESS);
+  const fields = { callId: 4_711, idempotency: { key: 'order-7', fingerprint: 'f' } };
+  const of = (n: number) => observed({ timestampMs: Date.UTC(2020, 0, 1) + n * 2_000 });
+  const call = () => scene.ask(of(keyedAt), fields);
+  let first: EngineAnswer | undefined;
+  for (let n = 1; n <= count; n += 1) {
+    if (n === keyedAt) first = await call();
+    else await scene.ask(of(n));
+  }
+  return { scene, first, replay: call };
+}
+
+keyed('ends before the observation for 25 h, so that its answer can be replayed', async () => {
+  const { scene, first, replay } = await keyedScene(20, 11);
+  const floor = await plan(scene, START_MS);
+  assert.is(floor?.history, 10);
+  await scene.ask({ kind: 'trim', ...(floor as Floor) });
+  await scene.evict();
+  const { body, etag } = await replay();
+  assert.equal([body, etag], [first?.body, first?.etag]);
+  assert.is(await plan(scene, START_MS), undefined);
+  scene.jump(25 * HOUR_MS);
+  assert.is((await plan(scene, START_MS))?.history, 20);
+});
+
+keyed('ends at a stored state, if the state before the observation is unknown', async () => {
+  for (const [count, history] of [
+    [20, undefined],
+    [270, 256],
+  ] as const) {
+    const { scene, first, replay } = await keyedScene(count, count - 5);
+    // No program has this model, so the plan cannot replay the rows.
+    const head = { ...(await stored(scene)), modelVersion: '0.9' };
+    const floor = await trimPlan(scene.store, INSTANCE_ID, head, timesOf(scene, START_MS));
+    assert.is(floor?.history, history);
+    if (floor === undefined) continue;
+    await scene.ask({ kind: 'trim', ...floor });
+    await scene.evict();
+    assert.is(String((await replay()).body), String(first?.body));
+  }
+});
+
+for (const group of [planned, after, keyed]) group.run();

@@ -39,7 +39,7 @@ async function trim(cluster: Cluster, id: string, cutoffMs: number): Promise<voi
   const { instances } = cluster.stores;
   const head = await instances.readHead(id);
   assert.ok(head);
-  const floor = await trimPlan(instances, id, head, cutoffMs);
+  const floor = await trimPlan(instances, id, head, { cutoffMs, nowMs: cutoffMs });
   assert.ok(floor);
   await using engine = engineOn(cluster);
   await askerOf(engine)(id, { kind: 'trim', ...floor });

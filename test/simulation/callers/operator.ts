@@ -78,7 +78,7 @@ async function planOf(
   const count = newest - below;
   const rows = await storedHistory(store, instance, head, { newest, count });
   const cutoffMs = (rows[0]?.timestampMs ?? 0) + 1;
-  const floor = await trimPlan(store, instance, head, cutoffMs);
+  const floor = await trimPlan(store, instance, head, { cutoffMs, nowMs: cutoffMs });
   if (floor === undefined) return undefined;
   const gone = { newest: floor.history, count: floor.history - below };
   const marks = (await storedHistory(store, instance, head, gone)).map(({ contextJson }) =>

@@ -244,7 +244,8 @@ class InstanceTrims {
     for (let tries = 1; ; tries += 1) {
       if (before === undefined || before.deletedAtMs !== undefined) return undefined;
       try {
-        const floor = await trimPlan(this.#store, instanceId, before, cutoffMs);
+        const times = { cutoffMs, nowMs: this.#clock.wallMs() };
+        const floor = await trimPlan(this.#store, instanceId, before, times);
         if (floor === undefined) return undefined;
         return (await this.#ask(accountId, instanceId, floor)) ? { before, floor } : undefined;
       } catch (error) {

@@ -5,6 +5,7 @@ import { MODELS } from '#identity/model';
 import type { State } from '#identity/state';
 import { storedDrift, storedHistory } from '#storage/ports/chunks';
 import {
+  ANSWER_STORED_MS,
   type DriftRow,
   type Floor,
   type HistoryRow,
@@ -13,6 +14,7 @@ import {
   packedState,
   trimmedOf,
 } from '#storage/ports/instances';
+import { comparePositions, type StatePosition } from '#storage/ports/states';
 
 /**
  * Maximum time from a row deletion to the storage of the head with the new floor, in milliseconds.
@@ -24,8 +26,12 @@ export const TRIM_MS_MAX = 45_000;
 const EVENTS_PER_READ = 256;
 
 /**
- * Plans the trim of an instance. Returns the new floor for a deletion of rows before `cutoffMs`
- * (Unix milliseconds), from the oldest row up to the first newer row. Undefined if no row is due.
+ * Plans the trim of an instance at `nowMs`. Returns the new floor for a deletion of rows before
+ * `cutoffMs` (both in Unix milliseconds), from the oldest row up to the first newer row. Undefined
+ * if no row is due.
+ *
+ * An observation stays while its keyed answer may be replayed, also if the observation has an old
+ * `timestamp`: a replay rebuilds the answer from the state before the observation (decision 22).
  *
  * A replay of the rows below, from the old floor, gives the state at the new floor. If resets allow
  * several states, the plan uses the state that leads to the head. If no state or several states
@@ -38,7 +44,7 @@ export async function trimPlan(
   store: InstanceStore,
   instanceId: string,
   head: InstanceHead,
-  cutoffMs: number,
+  { cutoffMs, nowMs }: { readonly cutoffMs: number; readonly nowMs: number },
 ): Promise<Floor | undefined> {
   const { history: below } = trimmedOf(head);
   // Most instances have nothing to trim: their oldest row is recent.
@@ -47,7 +53,24 @@ export async function trimPlan(
   if (!oldest.some(({ timestampMs }) => timestampMs < cutoffMs)) return undefined;
   const model = MODELS.find(head.modelVersion);
   const branches = model && new ReplayBranches(head, model, new Map());
-  const last = await lastBefore(store, instanceId, head, cutoffMs, (row) => branches?.observe(row));
+  const answered = await firstAnswered(store, instanceId, nowMs - ANSWER_STORED_MS);
+  const isDue = (row: HistoryRow) =>
+    row.timestampMs < cutoffMs && (answered === undefined || comparePositions(row, answered) < 0);
+  if (!oldest.some(isDue)) return undefined;
+  const last = await lastBefore(store, instanceId, head, isDue, (row) => branches?.observe(row));
+  const floor = await floorAt(store, instanceId, head, last, branches);
+  const isKnown = answered === undefined || floor.state !== undefined;
+  return isKnown ? floor : await knownFloor(store, instanceId, head, floor);
+}
+
+/** Floor at the last row to delete, after the replay of all rows below. */
+async function floorAt(
+  store: InstanceStore,
+  instanceId: string,
+  head: InstanceHead,
+  last: HistoryRow,
+  branches: ReplayBranches | undefined,
+): Promise<Floor> {
   const { ordinal: history, generation, cycle, timestampMs } = last;
   const drift = await driftUpTo(store, instanceId, head, last);
   const floor = { history, drift, generation, cycle, timestampMs, state: undefined };
@@ -61,18 +84,56 @@ export async function trimPlan(
   return other === undefined ? (only ?? floor) : floor;
 }
 
+/** Position of the oldest observation whose answer is stored as a position since `sinceMs`. */
+async function firstAnswered(
+  store: InstanceStore,
+  instanceId: string,
+  sinceMs: number,
+): Promise<StatePosition | undefined> {
+  let first: StatePosition | undefined;
+  for await (const page of store.answerPages([instanceId])) {
+    for (const { answer } of page) {
+      const { atMs, position } = answer;
+      if (position === undefined || atMs < sinceMs) continue;
+      if (first === undefined || comparePositions(position, first) < 0) first = position;
+    }
+  }
+  return first;
+}
+
+/**
+ * Floor at the newest stored state up to `floor`, so that the rows above can be replayed. Undefined
+ * if there is no such state above the present floor.
+ */
+async function knownFloor(
+  store: InstanceStore,
+  instanceId: string,
+  head: InstanceHead,
+  floor: Floor,
+): Promise<Floor | undefined> {
+  const from = { generation: 1, cycle: 0 };
+  const range = { from, to: floor, limit: 1, isNewestFirst: true };
+  const [row] = await store.readStates(instanceId, range);
+  const timestampMs = row?.observedAtMs;
+  if (row === undefined || timestampMs === undefined) return undefined;
+  const { ordinal: history, generation, cycle, state } = row;
+  if (history <= trimmedOf(head).history) return undefined;
+  const drift = await driftUpTo(store, instanceId, head, row);
+  return { history, drift, generation, cycle, timestampMs, state };
+}
+
 /** Returns the last row to delete. Calls `onRow` for each row up to the returned row. */
 async function lastBefore(
   store: InstanceStore,
   instanceId: string,
   head: InstanceHead,
-  cutoffMs: number,
+  isDue: (row: HistoryRow) => boolean,
   onRow: (row: HistoryRow) => void,
 ): Promise<HistoryRow> {
   let last: HistoryRow | undefined;
   let due = trimmedOf(head).history;
   for await (const row of storedRows(store, instanceId, head)) {
-    if (row.timestampMs >= cutoffMs) break;
+    if (!isDue(row)) break;
     due += 1;
     if (row.ordinal !== due) throw missing(instanceId, due);
     onRow(row);
@@ -109,7 +170,7 @@ async function driftUpTo(
   store: InstanceStore,
   instanceId: string,
   head: InstanceHead,
-  last: HistoryRow,
+  last: StatePosition,
 ): Promise<number> {
   const { driftCount } = head;
   const isBelow = ({ generation, cycle }: DriftRow) =>
