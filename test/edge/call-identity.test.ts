@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { CallIds } from '#edge/serve/engine-calls';
@@ -30,6 +30,17 @@ keyed('is the same at every edge with the same secret, for every command to an i
   assert.equal(nameOf(), first);
   assert.equal(nameOf({ caller: { ...ADA, credential: 'another digest' } }), first);
   assert.equal(nameOf({ of: RESET }), first);
+});
+
+keyed('is the HMAC that release 1.0 computes, whatever text came before', () => {
+  const label = createHmac('sha256', SECRET).update('identity-engine call name').digest();
+  const ids = new CallIds(unchanging([SECRET]));
+  for (const key of ['a key', 'k'.repeat(255), 'é'.repeat(3_000), 'b', '']) {
+    const named = [ADA.accountId, `on ${INSTANCE_ID}`, key].join('\n');
+    const bits = createHmac('sha256', label).update(named).digest().readBigUInt64BE();
+    const { callId } = ids.ofKey(ADA, PROCESS, INSTANCE_ID, key);
+    assert.is(callId, 2 ** 51 + Number(bits >> 13n), key.slice(0, 9));
+  }
 });
 
 keyed('differs for another account, instance, key or secret', () => {
