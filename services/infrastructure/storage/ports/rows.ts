@@ -196,16 +196,57 @@ const PHRASES: readonly string[] = [
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these characters stand for phrases
 const CONTROL = /[\u0000-\u001f]/;
 
+/** Characters that stand for the phrases. */
+const PHRASE_CHARACTERS = PHRASES.map((_, place) => String.fromCharCode(place));
+
+/** Phrases by their first character. */
+const BY_START: (number[] | undefined)[] = [];
+for (const [place, phrase] of PHRASES.entries()) {
+  const start = phrase.charCodeAt(0);
+  BY_START[start] = [...(BY_START[start] ?? []), place];
+}
+
+/** Distance of a character that tells apart most phrases with the same start. */
+const TELLING_AT = 17;
+
+/** Two further characters of each phrase, which are compared before the whole phrase. */
+const MARKS = PHRASES.map((phrase) => {
+  const at = Math.min(TELLING_AT, phrase.length - 1);
+  return { third: phrase.charCodeAt(2), at, telling: phrase.charCodeAt(at) };
+});
+
 /**
  * Replaces each phrase in JSON by a single character; undefined if the JSON already contains such
- * characters.
+ * characters. One pass: a search for each phrase takes twice as long.
  */
 function shortened(json: string): string | undefined {
   if (CONTROL.test(json)) return undefined;
-  return PHRASES.reduce(
-    (short, phrase, place) => short.replaceAll(phrase, String.fromCharCode(place)),
-    json,
-  );
+  let short = '';
+  let taken = 0;
+  for (let at = 0; at < json.length; ) {
+    const place = phraseAt(json, at);
+    if (place === undefined) {
+      at += 1;
+      continue;
+    }
+    short += json.slice(taken, at) + PHRASE_CHARACTERS[place];
+    at += (PHRASES[place] as string).length;
+    taken = at;
+  }
+  return short + json.slice(taken);
+}
+
+/** The first phrase that starts at an index. */
+function phraseAt(json: string, at: number): number | undefined {
+  const places = BY_START[json.charCodeAt(at)];
+  if (places === undefined) return undefined;
+  for (const place of places) {
+    const mark = MARKS[place] as (typeof MARKS)[number];
+    const isLikely =
+      json.charCodeAt(at + 2) === mark.third && json.charCodeAt(at + mark.at) === mark.telling;
+    if (isLikely && json.startsWith(PHRASES[place] as string, at)) return place;
+  }
+  return undefined;
 }
 
 /** Restores the JSON that `shortened` shortened. */
