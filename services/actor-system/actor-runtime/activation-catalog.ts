@@ -181,8 +181,8 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
    */
   endTurn(activation: Activation<State, Call, Answer>): void {
     const { state } = activation;
-    const isClean = this.#checkpointer.dirty.stateOf(activation) === undefined;
-    if (isClean && activation.isIdle && state !== undefined && this.#kind.isAbsent(state)) {
+    const isAbsent = activation.isIdle && state !== undefined && this.#kind.isAbsent(state);
+    if (isAbsent && this.#checkpointer.dirty.stateOf(activation) === undefined) {
       this.remove(activation);
       return;
     }

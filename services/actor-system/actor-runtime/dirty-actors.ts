@@ -222,7 +222,10 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
   /** Updates the bytes of an actor's unstored changes. A commit may also release memory. */
   weigh(activation: Activation<State, Call, Answer>): void {
     const dirty = this.#states.get(activation);
-    if (dirty === undefined) return;
+    if (dirty !== undefined) this.#weigh(activation, dirty);
+  }
+
+  #weigh(activation: Activation<State, Call, Answer>, dirty: DirtyState): void {
     const { state } = activation;
     const { sourcing } = this.#kind;
     const isHolding = state !== undefined && sourcing !== undefined && dirty.records > 0;
@@ -242,7 +245,7 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
     const dirty = this.#states.get(activation) ?? this.#begin(activation, offset, monotonicMs);
     dirty.records += records;
     this.#records += records;
-    this.weigh(activation);
+    this.#weigh(activation, dirty);
     dirty.firstOffset = Math.min(dirty.firstOffset, offset);
     this.#noteUrgent(activation, dirty, monotonicMs);
     return dirty;
