@@ -103,8 +103,9 @@ function flawOf(value: unknown, depthLeft: number): 'too_deep' | 'out_of_range' 
   if (typeof value === 'number' && !Number.isFinite(value)) return 'out_of_range';
   if (typeof value !== 'object' || value === null) return undefined;
   if (depthLeft === 0) return 'too_deep';
-  for (const item of Object.values(value)) {
-    const flaw = flawOf(item, depthLeft - 1);
+  const object = value as Readonly<Record<string, unknown>>;
+  for (const key of Object.keys(object)) {
+    const flaw = flawOf(object[key], depthLeft - 1);
     if (flaw !== undefined) return flaw;
   }
   return undefined;

@@ -24,7 +24,7 @@ export function parseJsonBody(bytes: Buffer): unknown {
   const colons = colonsOf(text);
   const value = parse(text);
   assertSound(value, text, colons);
-  keepContexts(value, text);
+  keepContexts(value, text, bytes);
   keepItemKeys(value, text);
   return value;
 }
@@ -54,7 +54,7 @@ export function parseJsonItems(bytes: Buffer, itemsMax: number): ItemsBody {
   } catch (error) {
     refused = unsoundItems(value, text, colons, error);
   }
-  keepContexts(value, text);
+  keepContexts(value, text, bytes);
   keepItemKeys(value, text);
   return { value, refused };
 }
@@ -190,13 +190,18 @@ function colonsOf(text: string): number {
  */
 function keysOf(value: unknown, within = ''): number {
   if (typeof value !== 'object' || value === null) return 0;
-  if (Array.isArray(value)) return value.reduce((sum: number, item) => sum + keysOf(item), 0);
   let sum = 0;
-  for (const [key, item] of Object.entries(value)) {
+  if (Array.isArray(value)) {
+    for (const item of value) sum += keysOf(item);
+    return sum;
+  }
+  // No `Object.entries`, which creates a list for each key.
+  const object = value as Readonly<Record<string, unknown>>;
+  for (const key of Object.keys(object)) {
     if (key === '__proto__' || (key === 'prototype' && within === 'constructor')) {
       throw invalid('unknown_field', key, `${key}: unknown field`);
     }
-    sum += 1 + keysOf(item, key);
+    sum += 1 + keysOf(object[key], key);
   }
   return sum;
 }
@@ -218,12 +223,30 @@ function endOfString(text: string, start: number): number {
 /** Finds the next value at or after `from`. Requires valid JSON, like all functions below. */
 function valueAt(text: string, from: number): JsonSpan {
   const start = behindSpace(text, from);
+  return { start, end: endOfValue(text, start) };
+}
+
+/** Index behind the value that starts at `start`. */
+function endOfValue(text: string, start: number): number {
   const unit = text.charCodeAt(start);
-  if (unit === QUOTE) return { start, end: endOfString(text, start) + 1 };
-  if (OPENING.has(unit)) return { start, end: endOfContainer(text, start) };
+  if (unit === QUOTE) return endOfString(text, start) + 1;
+  if (OPENING.has(unit)) return endOfContainer(text, start);
   let end = start;
   while (end < text.length && !isDelimiter(text.charCodeAt(end))) end += 1;
-  return { start, end };
+  return end;
+}
+
+/** Whether the name between `start` and `end`, with its quotes, is `key`. Decodes escapes. */
+function isName(text: string, start: number, end: number, key: string): boolean {
+  const length = end - start - 2;
+  if (length <= key.length) return length === key.length && text.startsWith(key, start + 1);
+  return hasEscape(text, start, end) && JSON.parse(text.slice(start, end)) === key;
+}
+
+/** Whether the text between `start` and `end` has a backslash. */
+function hasEscape(text: string, start: number, end: number): boolean {
+  for (let at = start; at < end; at += 1) if (text.charCodeAt(at) === BACKSLASH) return true;
+  return false;
 }
 
 /** Item positions in the array that opens at `start`. */
@@ -242,12 +265,18 @@ function itemsOf(text: string, start: number): JsonSpan[] {
  * The position of `key`'s value in the object that opens at `start`. Escapes in keys are decoded.
  */
 function memberOf(text: string, start: number, key: string): JsonSpan | undefined {
+  const found = startOfMember(text, start, key);
+  return found === undefined ? undefined : { start: found, end: endOfValue(text, found) };
+}
+
+/** Like `memberOf`, but returns the start alone, without reading the value. */
+function startOfMember(text: string, start: number, key: string): number | undefined {
   for (let at = behindSpace(text, start + 1); at < text.length; ) {
     if (CLOSING.has(text.charCodeAt(at))) break;
-    const name = valueAt(text, at);
-    const value = valueAt(text, behindSpace(text, name.end) + 1);
-    if (JSON.parse(text.slice(name.start, name.end)) === key) return value;
-    at = behindComma(text, value.end);
+    const nameEnd = endOfValue(text, at);
+    const value = behindSpace(text, behindSpace(text, nameEnd) + 1);
+    if (isName(text, at, nameEnd, key)) return value;
+    at = behindComma(text, endOfValue(text, value));
   }
   return undefined;
 }
@@ -263,7 +292,7 @@ export function withoutMember(text: string, start: number, key: string): string 
     const name = valueAt(text, at);
     const value = valueAt(text, behindSpace(text, name.end) + 1);
     const next = behindComma(text, value.end);
-    if (JSON.parse(text.slice(name.start, name.end)) === key) {
+    if (isName(text, name.start, name.end, key)) {
       const { end } = valueAt(text, start);
       const isFirst = previousEnd === undefined;
       const [from, to] = isFirst ? [name.start, next] : [previousEnd, value.end];
@@ -288,9 +317,8 @@ export function compactJson(text: string): string {
       taken = i + 1;
     } else if (unit === QUOTE) {
       const end = endOfString(text, i);
-      const string = text.slice(i, end + 1);
-      if (string.includes('\\')) {
-        compact += text.slice(taken, i) + JSON.stringify(JSON.parse(string));
+      if (hasEscape(text, i, end)) {
+        compact += text.slice(taken, i) + JSON.stringify(JSON.parse(text.slice(i, end + 1)));
         taken = end + 1;
       }
       i = end;
@@ -351,33 +379,58 @@ type Body = { context?: unknown; readonly observations?: unknown };
 
 /**
  * Replaces the contexts in an observation or a batch by their sources. `text` is the text that
- * `value` was parsed from. Costs almost nothing without contexts.
+ * `value` was parsed from, and `bytes` is its encoding. Costs almost nothing without contexts.
  */
-function keepContexts(value: unknown, text: string): void {
+function keepContexts(value: unknown, text: string, bytes: Buffer): void {
   if (!isObject(value)) return;
   const body: Body = value;
   if (isPlainObject(body.context)) {
     const json = JSON.stringify(body.context);
     // If the caller formats JSON as JavaScript does, parsing loses nothing: skip the search.
     if (text.includes(`"context":${json}`)) body.context = new ContextSource(body.context, json);
-    else keepContext(body, text, valueAt(text, 0));
+    else keepContext(body, text, behindSpace(text, 0), bytes);
   }
   const { observations } = body;
   if (!Array.isArray(observations) || !observations.some(hasContext)) return;
-  const list = memberOf(text, valueAt(text, 0).start, 'observations');
-  const spans = list === undefined ? [] : itemsOf(text, list.start);
-  observations.forEach((observation: unknown, index) => {
-    const span = spans[index];
-    if (span !== undefined && hasContext(observation)) keepContext(observation, text, span);
-  });
+  const list = startOfMember(text, behindSpace(text, 0), 'observations');
+  if (list === undefined) return;
+  let at = behindSpace(text, list + 1);
+  for (const observation of observations) {
+    const end = hasContext(observation)
+      ? keepContext(observation, text, at, bytes)
+      : endOfValue(text, at);
+    at = behindComma(text, end);
+  }
 }
 
-function keepContext(owner: Body, text: string, { start }: JsonSpan): void {
-  const span = memberOf(text, start, 'context');
-  if (span === undefined || !isPlainObject(owner.context)) return;
+/**
+ * Replaces the context of the object that starts at `start`. Returns the index behind the object:
+ * one pass over the text finds the context and the next object.
+ */
+function keepContext(owner: Body, text: string, start: number, bytes: Buffer): number {
+  let at = behindSpace(text, start + 1);
+  let isKept = false;
+  while (at < text.length && !CLOSING.has(text.charCodeAt(at))) {
+    const nameEnd = endOfValue(text, at);
+    const from = behindSpace(text, behindSpace(text, nameEnd) + 1);
+    const end = endOfValue(text, from);
+    if (!isKept && isPlainObject(owner.context) && isName(text, at, nameEnd, 'context')) {
+      owner.context = new ContextSource(owner.context, contextText(text, from, end, bytes));
+      isKept = true;
+    }
+    at = behindComma(text, end);
+  }
+  return at + 1;
+}
+
+/** The context between `from` and `end`, compact, as a string of its own. */
+function contextText(text: string, from: number, end: number, bytes: Buffer): string {
+  const slice = text.slice(from, end);
+  const json = compactJson(slice);
   // Copy the text: a slice of a string keeps the whole body in memory.
-  const json = Buffer.from(compactJson(text.slice(span.start, span.end))).toString();
-  owner.context = new ContextSource(owner.context, json);
+  const isAscii = text.length === bytes.length;
+  if (isAscii && json === slice) return bytes.toString('latin1', from, end);
+  return Buffer.from(json).toString();
 }
 
 function hasContext(value: unknown): value is Body {
@@ -421,8 +474,8 @@ function keepItemKeys(value: unknown, text: string): void {
   if (typeof value !== 'object' || value === null) return;
   const { observations } = value as { readonly observations?: unknown };
   if (!Array.isArray(observations) || !observations.some(hasKey)) return;
-  const list = memberOf(text, valueAt(text, 0).start, 'observations');
-  const spans = list === undefined ? [] : itemsOf(text, list.start);
+  const list = startOfMember(text, behindSpace(text, 0), 'observations');
+  const spans = list === undefined ? [] : itemsOf(text, list);
   observations.forEach((observation: unknown, index) => {
     const span = spans[index];
     if (span === undefined || !hasKey(observation)) return;
