@@ -51,7 +51,7 @@ function fleetOn(engine: Engine) {
       { headers: {}, refusal: undefined, allowance: undefined, description: undefined, cycles },
       { requestId: 'a request', onFailure: ({ code }) => failures.push(code) },
     );
-    const { data } = JSON.parse(answer.body) as Json;
+    const { data } = JSON.parse(Buffer.from(answer.body).toString()) as Json;
     return { ...answer, data, statuses: data.results.map(({ status }: Json) => status) };
   };
   return { fleet, clock, process, counts, failures };

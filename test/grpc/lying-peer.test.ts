@@ -41,7 +41,10 @@ function refusesCommand(name: string, value: EngineRequest['command']): void {
 lying('a call that no engine accepts is refused', () => {
   const honest = { mode: 0, signal: 0.5, confidence: 1, contextJson: '{}', timestampMs: 0 };
   const process = (observations: (typeof honest)[], batch = false) =>
-    ({ $case: 'process', value: { observations, batch, everyStateWanted: false } }) as const;
+    ({
+      $case: 'process',
+      value: { observations, batch, everyStateWanted: false, brief: false },
+    }) as const;
   const create = { name: 'a', description: '', modeStrengths: Array(7).fill(0.5), energyLevel: 1 };
   const records = { limit: 1, offset: 0, everyGeneration: false, paged: false };
   const list = { limit: 1, offset: 0, byName: false, ascending: false };

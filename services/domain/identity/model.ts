@@ -325,7 +325,7 @@ export type Model = {
   readonly create: (config: InitialConfig) => State;
   /** A cycle, like `advance`; `from` may be `into`. */
   readonly advance: (from: State, observation: Observation, dtSeconds: number, into: State) => void;
-  readonly readReport: (state: State, into: Report) => void;
+  readonly readReport: (state: State, into: Report, isBrief?: boolean) => void;
   readonly readReferencePoints: (state: State) => ReferencePoints;
   readonly resetToInitial: (state: State) => State;
   readonly resetToDefault: (state: State) => State;

@@ -40,7 +40,8 @@ export function newReport(): Report {
 }
 
 /**
- * Fills `into` from `state` without allocation, and overwrites all earlier values.
+ * Fills `into` from `state` without allocation, and overwrites all earlier values. A brief report of
+ * a state within the band keeps the earlier values of the deviation, except its level.
  *
  * A new or reset state reports level D0 and no deviation. Source: interface 2.5 to 2.7, model 3.6,
  * 4.
@@ -53,11 +54,16 @@ export const readReport = reportReader(readContract);
  */
 export function reportReader(
   readContract: (state: State, snapshot: Snapshot, into: Contract) => void,
-): (state: State, into: Report) => void {
-  return (state, into) => {
+): (state: State, into: Report, isBrief?: boolean) => void {
+  return (state, into, isBrief = false) => {
     readSnapshot(state, into.snapshot);
     readContract(state, into.snapshot, into.contract);
-    readDeviation(state, into.snapshot, into.deviation);
+    if (isBrief && at(state, OFFSET.driftLevel) === WITHIN_BAND) {
+      into.deviation.level = WITHIN_BAND;
+      into.deviation.isRolledBack = false;
+    } else {
+      readDeviation(state, into.snapshot, into.deviation);
+    }
   };
 }
 

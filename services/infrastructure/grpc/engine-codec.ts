@@ -86,10 +86,10 @@ const NO_KEY: IdempotencyKey = { key: '', fingerprint: '' };
  * release 1.0 would ignore added keys and apply an item a second time.
  */
 function processToWire(command: ProcessCommand): WireCommand {
-  const { isBatch, isEveryStateWanted, itemKeys } = command;
+  const { isBatch, isEveryStateWanted, isBrief: brief = false, itemKeys } = command;
   // An observation has the same fields on both sides; the generated type only lacks `readonly`.
   const observations = command.observations as WireObservation[];
-  const batch = { observations, batch: isBatch, everyStateWanted: isEveryStateWanted };
+  const batch = { observations, batch: isBatch, everyStateWanted: isEveryStateWanted, brief };
   if (itemKeys === undefined) return { $case: 'process', value: batch };
   const keys = itemKeys.map(({ key, fingerprint } = NO_KEY) => ({ key, fingerprint }));
   return { $case: 'processKeyedItems', value: { batch, keys } };
@@ -100,6 +100,7 @@ function processFromWire({
   observations,
   batch: isBatch,
   everyStateWanted,
+  brief,
 }: WireProcess): ProcessCommand {
   trustInteger(observations.length, 1, isBatch ? OBSERVATIONS_MAX : 1, 'number of observations');
   return {
@@ -107,6 +108,7 @@ function processFromWire({
     observations: observations.map(observationFromWire),
     isBatch,
     isEveryStateWanted: everyStateWanted,
+    ...(brief && { isBrief: true }),
   };
 }
 

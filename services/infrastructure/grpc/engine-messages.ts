@@ -265,6 +265,11 @@ export type EngineCommand =
       readonly isBatch: boolean;
       readonly isEveryStateWanted: boolean;
       /**
+       * Whether the answer to a single observation without a key is a `BRIEF_START` object: the
+       * members of a result of a fleet call. Engines of earlier releases answer the whole state.
+       */
+      readonly isBrief?: boolean | undefined;
+      /**
        * Keys of the batch items, one entry per observation. Absent if no item has a key. An item
        * key has the same fingerprint as a single call with the same observation. Source: decision
        * 280.
@@ -388,6 +393,9 @@ export type EngineAnswer = {
   /** Whether a feed has no event after the cursor at present. Set for `readFeed` in the feed's process. */
   readonly isQuiet?: boolean;
 };
+
+/** Start of the body of a brief answer. Every other body starts with `{"data":`. */
+export const BRIEF_START = '{"cycle":';
 
 /** Body of an answer as text. */
 export function bodyText({ body }: Pick<EngineAnswer, 'body'>): string {

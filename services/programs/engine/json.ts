@@ -1,3 +1,4 @@
+import { BRIEF_START } from '#grpc/engine-messages';
 import {
   ACTIONS,
   COMMITMENTS,
@@ -165,6 +166,10 @@ const NO_PERSONA = fragment('}],"nearest_persona":null');
 const COMPOSITE = between(',"composite":', quoted(COMPOSITES.map(({ key }) => key)), '}');
 const NO_COMPOSITE = fragment(',"composite":null}');
 
+const BRIEF_CYCLE = fragment(BRIEF_START);
+const BRIEF_STRESS = between(',"stress_state":', quoted(STRESS_STATES), ',"drift_level":');
+const BRIEF_LEVEL = between('', quoted(DRIFT_LEVELS), ',"allowed_actions":');
+
 const ANSWER_SNAPSHOT = fragment('{"snapshot":');
 const ANSWER_CONTRACT = fragment(',"contract":');
 const ANSWER_DRIFT = fragment(',"drift":');
@@ -177,6 +182,17 @@ export function reportJson(instanceId: string, report: Report): string {
   let position = putSnapshot(instanceId, report, put(ANSWER_SNAPSHOT, 0));
   position = putContract(report, put(ANSWER_CONTRACT, position));
   position = putDrift(report, put(ANSWER_DRIFT, position));
+  return textUpTo(put(OBJECT_END, position));
+}
+
+/** Members of a result of a fleet call: cycle, stress state, drift level and actions. */
+export function briefJson(report: Report): string {
+  const { snapshot, contract, deviation } = report;
+  let position = putWhole(snapshot.cycle, put(BRIEF_CYCLE, 0));
+  position = put(BRIEF_STRESS[snapshot.stressLevel] as Fragment, position);
+  position = put(BRIEF_LEVEL[deviation.level] as Fragment, position);
+  position = putList(contract.allowed, ACTION_LIST, position);
+  position = putList(contract.forbidden, ACTION_LIST, put(FORBIDDEN, position));
   return textUpTo(put(OBJECT_END, position));
 }
 

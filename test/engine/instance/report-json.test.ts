@@ -3,6 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
   affectedModesJson,
+  briefJson,
   contractJson,
   deviationJson,
   driftJson,
@@ -13,6 +14,7 @@ import {
 } from '#engine/json';
 import { newReport, type Report, readReport } from '#identity/report';
 import type { State } from '#identity/state';
+import { flagsOf } from '#identity/transitions';
 import { GOLDEN_CASES, live } from '#test/identity/golden-case';
 import { reachableState } from '#test/support/arbitrary-identity';
 
@@ -81,6 +83,28 @@ rendered('is valid JSON in its shortest form, for every reachable state', () => 
       const texts = [snapshot, contract, drift, affectedModesJson(report)];
       // JSON.stringify of the parsed text gives the same text: no surplus zeros, no -0.
       for (const text of texts) assert.is(JSON.stringify(JSON.parse(text)), text);
+    }),
+  );
+});
+
+// The report before has another state, so a brief report that keeps an old value is found.
+rendered('is the part of the whole that a result of a fleet call shows, if it is brief', () => {
+  const brief = newReport();
+  fc.assert(
+    fc.property(reachableState, (state) => {
+      const whole = reportOf(state);
+      readReport(state, brief, true);
+      assert.equal(JSON.parse(briefJson(brief)), {
+        cycle: whole.snapshot.cycle,
+        stress_state: JSON.parse(snapshotJson(INSTANCE_ID, whole)).stress_state,
+        drift_level: JSON.parse(driftJson(whole)).level,
+        allowed_actions: JSON.parse(contractJson(whole)).allowed_actions,
+        forbidden_actions: JSON.parse(contractJson(whole)).forbidden_actions,
+      });
+      assert.is(flagsOf(brief), flagsOf(whole));
+      assert.is(brief.deviation.isRolledBack, whole.deviation.isRolledBack);
+      // A drift event needs the whole deviation.
+      if (whole.deviation.level > 0) assert.is(driftJson(brief), driftJson(whole));
     }),
   );
 });

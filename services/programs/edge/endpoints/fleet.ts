@@ -75,15 +75,9 @@ async function fleetRequest(
   const { observations, include_state: isStateWanted = false } = checked(compiledBody, value);
   const seen = { newestMs: new Map<string, number>(), keys: new Set<string>() };
   const items: FleetItem[] = [];
-  for (const [index, item] of observations.entries()) {
+  for (let index = 0; index < observations.length; index += 1) {
     while (slice.isOver) await slice.next();
-    items.push(
-      itemOr(index, item, () => {
-        const fault = refused.get(index);
-        if (fault !== undefined) throw fault;
-        return checkedItem(item, nowMs, seen);
-      }),
-    );
+    items.push(itemOf(index, observations[index], refused.get(index), nowMs, seen));
   }
   return {
     items,
@@ -93,10 +87,17 @@ async function fleetRequest(
   };
 }
 
-/** The checked item, or the item with the fault that `check` throws. */
-function itemOr(index: number, item: unknown, check: () => FleetItem): FleetItem {
+/** The checked item, or the item with `refusal` or the fault of the check. */
+function itemOf(
+  index: number,
+  item: unknown,
+  refusal: Fault | undefined,
+  nowMs: number,
+  seen: Seen,
+): FleetItem {
   try {
-    return check();
+    if (refusal !== undefined) throw refusal;
+    return checkedItem(item, nowMs, seen);
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     return { kind: 'refused', instanceId: idIn(item), fault: atItem(index, error) };
@@ -117,12 +118,12 @@ function checkedItem(item: unknown, nowMs: number, seen: Seen): FleetItem {
   const observation = observationInput(rest);
   const { timestampMs } = observation;
   assertNotFuture(timestampMs, nowMs, 'timestamp');
-  const name = `${instanceId}\n${key?.key}`;
+  const name = key === undefined ? undefined : `${instanceId}\n${key.key}`;
   // The engine replays a repeated key, so its timestamp does not matter.
-  if (timestampMs !== undefined && !(key !== undefined && seen.keys.has(name))) {
+  if (timestampMs !== undefined && (name === undefined || !seen.keys.has(name))) {
     assertAscending(instanceId, timestampMs, seen);
   }
-  if (key !== undefined) seen.keys.add(name);
+  if (name !== undefined) seen.keys.add(name);
   const idempotency = key === undefined ? undefined : keyOf(key, instanceId);
   return { kind: 'observation', instanceId, observation, idempotency };
 }

@@ -101,6 +101,16 @@ export class EngineCalls {
     return this.#asked(call, audited);
   }
 
+  /**
+   * Asks the engine to process observations. Like `ask`, but for a call that the caller has filled
+   * in, because a fleet call has a thousand of them.
+   */
+  process(call: EngineCall): EngineAnswer | Promise<EngineAnswer> {
+    if (!INSTANCE_ID.test(call.instanceId)) throw noSuchInstance();
+    const idempotency = this.#idempotencyOf(call);
+    return this.#engine.ask(idempotency === call.idempotency ? call : { ...call, idempotency });
+  }
+
   #asked(call: EngineCall, audited: AuditedCall | undefined): EngineAnswer | Promise<EngineAnswer> {
     if (audited === undefined) return this.#engine.ask(call);
     return this.#askedAudited(call, audited);
@@ -153,7 +163,7 @@ export class EngineCalls {
    * Adds `isNameUnsure` while secrets change. Other edges may then list the secrets in reverse and
    * derive another call name.
    */
-  #idempotencyOf({ idempotency }: EngineQuestion): IdempotencyKey | undefined {
+  #idempotencyOf({ idempotency }: Pick<EngineCall, 'idempotency'>): IdempotencyKey | undefined {
     if (idempotency === undefined || this.#secrets.current.length < 2) return idempotency;
     return { ...idempotency, isNameUnsure: true };
   }

@@ -5,7 +5,7 @@ import type { EdgeAnswer } from '#edge/serve/engine-calls';
 import { faultReply } from '#edge/serve/reply';
 import { FAULTS } from '#errors/error-codes';
 import { type Fault, invalid } from '#errors/fault';
-import { bodyText } from '#grpc/engine-messages';
+import { BRIEF_START, bodyText } from '#grpc/engine-messages';
 
 /** Result of an observation. */
 export type Outcome = {
@@ -22,8 +22,8 @@ export type Outcome = {
 
 /** Results of a call. */
 export type FleetAnswer = {
-  /** Body of the answer as JSON. */
-  readonly body: string;
+  /** Body of the answer as JSON in UTF-8. */
+  readonly body: Uint8Array;
   readonly cyclesUsed: number;
   /** Cycles of observations with unknown outcome, which are charged too. */
   readonly cyclesUnknown: number;
@@ -54,8 +54,12 @@ export function outcomeOf(answer: EdgeAnswer, isStateWanted: boolean): Outcome {
 const DATA_START = '{"data":{';
 const DATA_END = '}}';
 
-/** State of an instance as members of a result. `body`: answer to a single call, as JSON. */
+/**
+ * State of an instance as members of a result. `body`: brief answer, or answer to a single call, as
+ * JSON. An engine of an earlier release never answers briefly.
+ */
 function stateOf(body: string, isStateWanted: boolean): string {
+  if (body.startsWith(BRIEF_START)) return `,${body.slice(1, -1)}`;
   const whole = isStateWanted ? `,${body.slice(DATA_START.length, -DATA_END.length)}` : '';
   return (copiedState(body) ?? parsedState(body)) + whole;
 }
@@ -147,17 +151,46 @@ export function answerOf(
   };
   let cyclesUsed = 0;
   let cyclesUnknown = 0;
-  const results = outcomes.map((outcome, index) => {
-    const { status, members } = outcome;
+  const results = new GrowingText();
+  for (const [index, outcome] of outcomes.entries()) {
+    const { status, members, cycles } = outcome;
     summary[status] += 1;
-    cyclesUsed += outcome.cycles;
+    cyclesUsed += cycles;
     if (outcome.isUnknown === true) cyclesUnknown += 1;
-    const named = namesOf(items[index]);
-    return `{"index":${index}${named},"status":"${status}"${members}}`;
-  });
-  const body = `{"data":{"summary":${JSON.stringify(summary)},"results":[${results.join(',')}]}}`;
+    const start = index === 0 ? '{"index":' : ',{"index":';
+    results.add(`${start}${index}${namesOf(items[index])},"status":"${status}"${members}}`);
+  }
+  const start = `{"data":{"summary":${JSON.stringify(summary)},"results":[`;
+  const body = Buffer.concat([Buffer.from(start), results.bytes, Buffer.from(']}}')]);
   const hasReplays = summary.replayed + summary.unknown > 0;
   return { body, cyclesUsed, cyclesUnknown, hasReplays, summary };
+}
+
+/** Bytes of the results of a full call, without whole states. */
+const RESULTS_BYTES = 256 * 1_024;
+
+/** Maximum bytes of UTF-8 per UTF-16 unit. */
+const BYTES_PER_UNIT_MAX = 3;
+
+/** Text in UTF-8 that grows. Joining a thousand texts to one would copy each text several times. */
+class GrowingText {
+  #bytes = Buffer.allocUnsafe(RESULTS_BYTES);
+  #length = 0;
+
+  add(text: string): void {
+    const end = this.#length + BYTES_PER_UNIT_MAX * text.length;
+    if (end > this.#bytes.length) {
+      const larger = Buffer.allocUnsafe(2 * end);
+      this.#bytes.copy(larger, 0, 0, this.#length);
+      this.#bytes = larger;
+    }
+    this.#length += this.#bytes.write(text, this.#length);
+  }
+
+  /** The text so far. Valid until the next `add`. */
+  get bytes(): Uint8Array {
+    return this.#bytes.subarray(0, this.#length);
+  }
 }
 
 /** Instance and key of an item, as members of its result. */

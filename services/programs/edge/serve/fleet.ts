@@ -19,6 +19,7 @@ import type { Reply } from '#edge/serve/reply';
 import { planFleet } from '#edge/serve/request-plan';
 import { TimeSlice } from '#edge/serve/time-slice';
 import { Fault, faultFor, toFault } from '#errors/fault';
+import type { EngineCall } from '#grpc/engine-messages';
 import type { Clock } from '#stdlib/clock';
 import { traced } from '#telemetry/tracer';
 
@@ -51,13 +52,19 @@ type Context = {
   readonly request: FleetRequest;
   readonly modelVersion: string | undefined;
   readonly requestId: string;
+  /** Deadline of the engine calls, in Unix milliseconds. */
   readonly deadlineAtMs: number;
-  /** Indexes of observations for which a cycle is reserved. */
-  readonly granted: ReadonlySet<number>;
+  /** Monotonic time after which no engine call begins, in milliseconds. */
+  readonly endsAtMs: number;
+  /** Index behind the last observation for which a cycle is reserved. */
+  readonly grantedEnd: number;
   /** The refusal of all other observations. */
   readonly quotaFault: Fault;
   /** Called with each failure of the service, for the log. */
   readonly onFailure: (fault: Fault) => void;
+  readonly slice: TimeSlice;
+  /** Results by index. */
+  readonly outcomes: Outcome[];
 };
 
 /** Serves fleet calls, a bounded number at the same time. */
@@ -105,15 +112,15 @@ export class FleetCalls {
     const context: Context = {
       ...{ call, request, requestId, onFailure, modelVersion: allowance?.modelVersion },
       deadlineAtMs: nowMs + FLEET_MS_MAX,
-      granted: new Set(observationsOf(request).slice(0, refusal === undefined ? cycles : 0)),
+      endsAtMs: clock.monotonicMs() + FLEET_MS_MAX,
+      grantedEnd: endOfFirst(request.items, refusal === undefined ? cycles : 0),
       quotaFault: quotaExceeded(allowance?.monthResetAtS ?? 0, nowMs),
+      slice: new TimeSlice(clock),
+      outcomes: new Array(request.items.length),
     };
-    const outcomes: Outcome[] = new Array(request.items.length);
+    const { outcomes } = context;
     const groups = groupsOf(request.items).values();
-    const slice = new TimeSlice(clock);
-    const work = async () => {
-      for (const group of groups) await this.#processGroup(group, context, outcomes, slice);
-    };
+    const work = () => this.#processGroups(groups, context);
     await Promise.all(Array.from({ length: INSTANCES_AT_ONCE }, work));
     const answer = answerOf(request.items, outcomes);
     for (const [status, count] of Object.entries(answer.summary)) {
@@ -122,76 +129,93 @@ export class FleetCalls {
     return answer;
   }
 
-  /** Processes the observations of one instance, given by their indexes. */
-  async #processGroup(
-    group: readonly number[],
-    context: Context,
-    outcomes: Outcome[],
-    slice: TimeSlice,
-  ): Promise<void> {
-    let isBlocked = false;
-    for (const index of group) {
-      while (slice.isOver) await slice.next();
-      const item = context.request.items[index];
-      if (isBlocked || item === undefined) {
-        outcomes[index] = NOT_ATTEMPTED;
-        continue;
+  /**
+   * Processes groups of observations, given by their indexes, until none is left. A group has the
+   * observations of one instance. Awaits only engines that do not answer at once: a thousand
+   * promises cost as much as a hundred observations.
+   */
+  async #processGroups(groups: Iterable<readonly number[]>, context: Context): Promise<void> {
+    const { slice, outcomes, grantedEnd } = context;
+    for (const group of groups) {
+      let isBlocked = false;
+      for (const index of group) {
+        while (slice.isOver) await slice.next();
+        const attempted = isBlocked ? NOT_ATTEMPTED : this.#attempt(index, context);
+        const outcome = attempted instanceof Promise ? await attempted : attempted;
+        isBlocked ||= blocksLater(outcome);
+        // Without a reserved cycle, the engine applies nothing.
+        outcomes[index] = index < grantedEnd ? outcome : { ...outcome, isUnknown: false };
       }
-      const attempted = this.#attempt(item, index, context);
-      const outcome = attempted instanceof Promise ? await attempted : attempted;
-      // After the quota is used up, later observations are still answered if their keys are known.
-      isBlocked = outcome.fault !== undefined && outcome.fault.code !== 'quota_exceeded';
-      // Without a reserved cycle, the engine applies nothing.
-      outcomes[index] = context.granted.has(index) ? outcome : { ...outcome, isUnknown: false };
     }
   }
 
-  // Engines in this process answer at once, and a thousand promises cost more than their answers.
-  #attempt(item: FleetItem, index: number, context: Context): Outcome | Promise<Outcome> {
-    const failed = (error: unknown): Outcome => {
-      const fault = toFault(error);
-      if (fault.httpStatus >= 500) context.onFailure(fault);
-      const shown = fault.code === 'quota_exceeded' ? context.quotaFault : ofItem(fault, index);
-      return refusedOutcome(shown, context.requestId);
-    };
+  #attempt(index: number, context: Context): Outcome | Promise<Outcome> {
     try {
-      const outcome = this.#outcomeOf(item, index, context);
-      return outcome instanceof Promise ? outcome.catch(failed) : outcome;
+      const asked = this.#asked(index, context);
+      if (asked === undefined) return NOT_ATTEMPTED;
+      if (asked instanceof Promise) return this.#awaited(asked, index, context);
+      return outcomeOf(asked, context.request.isStateWanted);
     } catch (error) {
-      return failed(error);
+      return this.#refused(error, index, context);
     }
   }
 
-  #outcomeOf(item: FleetItem, index: number, context: Context): Outcome | Promise<Outcome> {
+  async #awaited(asked: Promise<EdgeAnswer>, index: number, context: Context): Promise<Outcome> {
+    try {
+      return outcomeOf(await asked, context.request.isStateWanted);
+    } catch (error) {
+      return this.#refused(error, index, context);
+    }
+  }
+
+  #refused(error: unknown, index: number, context: Context): Outcome {
+    const fault = toFault(error);
+    if (fault.httpStatus >= 500) context.onFailure(fault);
+    const shown = fault.code === 'quota_exceeded' ? context.quotaFault : ofItem(fault, index);
+    return refusedOutcome(shown, context.requestId);
+  }
+
+  /** Asks the engine. Undefined if the time is over. Throws the refusal of the observation. */
+  #asked(index: number, context: Context): EdgeAnswer | Promise<EdgeAnswer> | undefined {
+    const item = context.request.items[index];
+    if (item === undefined) return undefined;
     if (item.kind === 'refused') throw item.fault;
-    const { granted, deadlineAtMs, request, quotaFault } = context;
-    const isGranted = granted.has(index);
-    if (!isGranted && item.idempotency === undefined) throw quotaFault;
-    if (this.#ports.clock.wallMs() >= deadlineAtMs) return NOT_ATTEMPTED;
-    const answered = this.#ask(item, !isGranted, context);
-    const { isStateWanted } = request;
-    if (!(answered instanceof Promise)) return outcomeOf(answered, isStateWanted);
-    return answered.then((answer) => outcomeOf(answer, isStateWanted));
+    const isGranted = index < context.grantedEnd;
+    if (!isGranted && item.idempotency === undefined) throw context.quotaFault;
+    if (context.slice.readMs >= context.endsAtMs) return undefined;
+    return this.#ask(item, !isGranted, context);
   }
 
   #ask(
     { instanceId, observation, idempotency }: FleetObservation,
     isReplayOnly: boolean,
-    { call: { caller, traceparent }, modelVersion, deadlineAtMs }: Context,
+    { call: { caller, traceparent }, request, modelVersion, deadlineAtMs }: Context,
   ): EdgeAnswer | Promise<EdgeAnswer> {
     const { engine, callIds } = this.#ports;
     const command = {
       kind: 'process',
       observations: [observation],
-      ...{ isBatch: false, isEveryStateWanted: false },
+      isBatch: false,
+      isEveryStateWanted: false,
+      // The stored answer to a key must be whole, because a single call may replay the answer.
+      isBrief: !request.isStateWanted && idempotency === undefined,
     } as const;
-    const { callId } =
+    const callId =
       idempotency === undefined
-        ? { callId: callIds.next() }
-        : callIds.ofKey(caller, command, instanceId, idempotency.key);
-    const named = { command, instanceId, callId, idempotency, ifMatch: undefined, isReplayOnly };
-    const question = modelVersion === undefined ? named : { ...named, modelVersion };
-    return engine.ask(caller, traced(question, traceparent), undefined, deadlineAtMs);
+        ? callIds.next()
+        : callIds.ofKey(caller, command, instanceId, idempotency.key).callId;
+    const call: EngineCall = {
+      accountId: caller.accountId,
+      instanceId,
+      callId,
+      deadlineAtMs,
+      idempotency,
+      isReplayOnly,
+      ifMatch: undefined,
+      command,
+    };
+    if (modelVersion !== undefined) Object.assign(call, { modelVersion });
+    return engine.process(traced(call, traceparent));
   }
 }
 
@@ -292,9 +316,23 @@ function hasKeys({ items }: FleetRequest): boolean {
   return items.some((item) => item.kind === 'observation' && item.idempotency !== undefined);
 }
 
-/** Indexes of the valid observations, in input order. */
-function observationsOf({ items }: FleetRequest): number[] {
-  return items.flatMap(({ kind }, index) => (kind === 'observation' ? index : []));
+/**
+ * Whether later observations of the instance are not attempted. After the quota is used up, they are
+ * still answered if their keys are known.
+ */
+function blocksLater({ fault }: Outcome): boolean {
+  return fault !== undefined && fault.code !== 'quota_exceeded';
+}
+
+/** Index behind the first `count` valid observations, in input order. */
+function endOfFirst(items: readonly FleetItem[], count: number): number {
+  let left = count;
+  let end = 0;
+  while (left > 0 && end < items.length) {
+    if (items[end]?.kind === 'observation') left -= 1;
+    end += 1;
+  }
+  return end;
 }
 
 /** Indexes of items by instance. An item without an instance is alone. */

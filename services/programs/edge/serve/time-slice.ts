@@ -11,16 +11,24 @@ const SLICE_MS = 1;
 export class TimeSlice {
   readonly #clock: Clock;
   #endsAtMs: number;
+  #readMs: number;
   #turn: Promise<void> | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#endsAtMs = clock.monotonicMs() + SLICE_MS;
+    this.#readMs = clock.monotonicMs();
+    this.#endsAtMs = this.#readMs + SLICE_MS;
+  }
+
+  /** Monotonic time of the last look at the slice, in milliseconds. */
+  get readMs(): number {
+    return this.#readMs;
   }
 
   /** Whether the slice is over. */
   get isOver(): boolean {
-    return this.#turn !== undefined || this.#clock.monotonicMs() >= this.#endsAtMs;
+    this.#readMs = this.#clock.monotonicMs();
+    return this.#turn !== undefined || this.#readMs >= this.#endsAtMs;
   }
 
   /** Resolves in the next slice, which begins after other work of the event loop. */

@@ -1,6 +1,6 @@
 import { etagOf, type ItemStatus } from '#engine/instance/keyed-answers';
 import { modelOf } from '#engine/instance/state';
-import { contractJson, reportJson, snapshotJson } from '#engine/json';
+import { briefJson, contractJson, reportJson, snapshotJson } from '#engine/json';
 import type { EngineAnswer, EngineCommand, ForkStart } from '#grpc/engine-messages';
 import type { Models } from '#identity/model';
 import { MODE_KEYS } from '#identity/modes';
@@ -30,8 +30,17 @@ export function rounded(value: number): number {
   return Math.round(value * 1e6) / 1e6;
 }
 
-/** Answer to a processed observation. */
-export function singleAnswer(instanceId: string, report: Report, version: number): EngineAnswer {
+/** Answer to a processed observation. A brief answer has no ETag. */
+export function singleAnswer(
+  instanceId: string,
+  report: Report,
+  version: number,
+  isBrief = false,
+): EngineAnswer {
+  if (isBrief) {
+    const body = briefJson(report);
+    return { body, etag: '', cycles: 1, throttledRetryAfterS: 0, isReplayed: false };
+  }
   return answerOf(reportJson(instanceId, report), etagOf(instanceId, version), 1);
 }
 
@@ -71,6 +80,12 @@ function resultsJson(statuses: readonly ItemStatus[]): string {
   return statuses.map((status, index) => `{"index":${index},"status":"${status}"}`).join(',');
 }
 
+/** Shape of an answer to observations. */
+type Shape = Pick<
+  Extract<EngineCommand, { kind: 'process' }>,
+  'isBatch' | 'isEveryStateWanted' | 'isBrief'
+>;
+
 /**
  * Answer to a call whose observations had all been applied before: the present state. Changes
  * nothing (decision 280, keys for batch items).
@@ -78,7 +93,7 @@ function resultsJson(statuses: readonly ItemStatus[]): string {
 export function replayedItemsAnswer(
   instanceId: string,
   head: InstanceHead,
-  shape: { isBatch: boolean; isEveryStateWanted: boolean },
+  shape: Shape,
   models: Models,
   statuses?: readonly ItemStatus[],
 ): EngineAnswer {
@@ -90,18 +105,15 @@ export function replayedItemsAnswer(
 export function throttledAnswer(
   instanceId: string,
   head: InstanceHead,
-  shape: { isBatch: boolean; isEveryStateWanted: boolean },
+  shape: Shape,
   retryAfterS: number,
   models: Models,
   statuses?: readonly ItemStatus[],
 ): EngineAnswer {
-  const etag = etagOf(instanceId, head.version);
   const report = reportOf(instanceId, head, models);
   if (!shape.isBatch) {
-    return {
-      ...answerOf(reportJson(instanceId, report), etag, 0),
-      throttledRetryAfterS: retryAfterS,
-    };
+    const answer = singleAnswer(instanceId, report, head.version, shape.isBrief);
+    return { ...answer, cycles: 0, throttledRetryAfterS: retryAfterS };
   }
   const states = shape.isEveryStateWanted ? [] : reportJson(instanceId, report);
   const answer = batchAnswer(instanceId, states, 0, head.version, statuses);
@@ -251,9 +263,9 @@ export function answerAgain(
     case 'trim':
       return trimmedAnswer(trimmedOf(head));
     case 'process': {
-      const { observations, isBatch, isEveryStateWanted } = command;
+      const { observations, isBatch, isEveryStateWanted, isBrief } = command;
       const report = reportOf(id, head, models);
-      if (!isBatch) return singleAnswer(id, report, head.version);
+      if (!isBatch) return singleAnswer(id, report, head.version, isBrief);
       if (isEveryStateWanted && observations.length > 1) return undefined;
       const last = reportJson(id, report);
       const states = isEveryStateWanted ? [last] : last;

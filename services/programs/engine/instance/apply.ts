@@ -60,7 +60,7 @@ type Of<Kind extends InstanceChange['kind']> = Extract<InstanceChange, { kind: K
 
 /**
  * Report object that every cycle of every instance reuses. A turn reads the report before the next
- * cycle.
+ * cycle. After a brief report within the band, only the level of the deviation is of this cycle.
  */
 const report = newReport();
 
@@ -341,7 +341,7 @@ function trimmed(state: InstanceState, { floor }: Of<'trimmed'>, version: number
 function observe(
   instanceId: string,
   state: InstanceState,
-  { observations, isBatch, isEveryStateWanted, items }: Of<'observed'>,
+  { observations, isBatch, isEveryStateWanted, isBrief, items }: Of<'observed'>,
   { modelVersion, atMs, version }: { modelVersion: string; atMs: number; version: number },
   ports: ModelPorts,
 ): Changed {
@@ -361,7 +361,7 @@ function observe(
     const { timestampMs } = observation;
     const startedMs = steps.start();
     advance(model, observation, (timestampMs - (observedAtMs ?? head.originMs)) / 1_000, model);
-    readReport(model, report);
+    readReport(model, report, isBrief);
     steps.stop(startedMs);
     observedAtMs = timestampMs;
     historyCount += 1;
@@ -380,10 +380,12 @@ function observe(
     }
     if (isEveryStateWanted) states.push(reportJson(instanceId, report));
   }
-  const counts = { observedAtMs, historyCount, driftCount };
+  // One spread only: a second spread costs as much as the model.
   const next = {
     ...head,
-    ...counts,
+    observedAtMs,
+    historyCount,
+    driftCount,
     version,
     updatedAtMs: atMs,
     modelVersion,
@@ -402,7 +404,7 @@ function observe(
           version,
           items?.statuses,
         )
-      : singleAnswer(instanceId, report, version),
+      : singleAnswer(instanceId, report, version, isBrief),
   };
 }
 

@@ -44,6 +44,8 @@ export type InstanceChange =
       readonly observations: readonly TimedObservation[];
       readonly isBatch: boolean;
       readonly isEveryStateWanted: boolean;
+      /** Whether the answer is brief. Not recorded: a replay answers the whole state. */
+      readonly isBrief?: boolean | undefined;
       /** Keys and outcomes of the batch items. Absent: no batch item has a key. */
       readonly items?: KeyedItems | undefined;
     }

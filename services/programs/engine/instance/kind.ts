@@ -208,7 +208,7 @@ export class InstanceKind
         assertMatch(call, turn.version);
         return this.#commitSame(call, state, turn, { kind: 'removed' });
       case 'process':
-        return processed(state, { ...call, command }, turn, this.#processing);
+        return processed(state, call, command, turn, this.#processing);
       case 'simulate':
         return simulatedAnswer(state, { call, command, nowMs: turn.wallMs }, this.#model);
       case 'readSnapshot':

@@ -40,7 +40,6 @@ import type { DriftRow, InstanceStore } from '#storage/ports/instances';
 import type { Metrics } from '#telemetry/metrics';
 
 type Process = Extract<EngineCommand, { kind: 'process' }>;
-type ProcessCall = EngineCall & { readonly command: Process };
 type AnyTurn = Turn<never>;
 
 /** Dependencies for processing a call. */
@@ -71,12 +70,13 @@ export function hasItemKeys(command: EngineCommand): boolean {
  */
 export function processed<SomeTurn extends AnyTurn>(
   state: InstanceState,
-  call: ProcessCall,
+  call: EngineCall,
+  command: Process,
   turn: SomeTurn,
   ports: Processing<SomeTurn>,
 ): EngineAnswer | Promise<EngineAnswer> {
-  if (call.command.itemKeys === undefined) return applied(state, call, call.command, turn, ports);
-  return processedItems(state, call, turn, ports);
+  if (command.itemKeys === undefined) return applied(state, call, command, turn, ports);
+  return processedItems(state, call, command, turn, ports);
 }
 
 /**
@@ -93,11 +93,11 @@ export function replayedItem(
 
 async function processedItems<SomeTurn extends AnyTurn>(
   state: InstanceState,
-  call: ProcessCall,
+  call: EngineCall,
+  command: Process,
   turn: SomeTurn,
   ports: Processing<SomeTurn>,
 ): Promise<EngineAnswer> {
-  const { command } = call;
   const { models } = ports.model;
   const rows = await findItemRows(call, command, state, turn.wallMs, ports.store);
   const items = sortItems(call, command, rows, turn.earlierVersion);
@@ -123,7 +123,9 @@ function applied<SomeTurn extends AnyTurn>(
   items?: SortedItems,
 ): EngineAnswer {
   const { model, metrics, commit } = ports;
-  const observed = observedEvent(state, command, turn, items);
+  // The answer to a call with a key is stored for all its retries, which may be single calls.
+  const isBrief = command.isBrief === true && call.idempotency === undefined;
+  const observed = observedEvent(state, command, isBrief, turn, items);
   const head = headOf(state);
   if (observed.kind === 'throttled') {
     metrics.throttled();
@@ -273,6 +275,7 @@ type Observed =
       readonly observations: readonly TimedObservation[];
       readonly isBatch: boolean;
       readonly isEveryStateWanted: boolean;
+      readonly isBrief: boolean;
       readonly items?: KeyedItems;
     }
   | Extract<Timing, { kind: 'throttled' }>;
@@ -284,6 +287,7 @@ type Observed =
 function observedEvent(
   state: InstanceState,
   command: Process,
+  isBrief: boolean,
   now: Instant,
   items?: KeyedItems,
 ): Observed {
@@ -295,7 +299,8 @@ function observedEvent(
   });
   if (timing.kind === 'throttled') return timing;
   const timed = timedFrom(timing.firstMs, observations);
-  const observed = { kind: 'observed', observations: timed, isBatch, isEveryStateWanted } as const;
+  const shape = { isBatch, isEveryStateWanted, isBrief };
+  const observed = { kind: 'observed', observations: timed, ...shape } as const;
   if (items === undefined) return observed;
   const { keys, statuses } = items;
   return { ...observed, items: { keys, statuses } };
@@ -303,10 +308,14 @@ function observedEvent(
 
 /** Observations with their own times, or one second apart from `firstMs` on (decision 8). */
 function timedFrom(firstMs: number, observations: readonly ObservationInput[]): TimedObservation[] {
-  return observations.map((observation, index) => ({
-    ...observation,
-    timestampMs: observation.timestampMs ?? firstMs + index * CYCLE_INTERVAL_MS_MIN,
-  }));
+  return observations.map((observation, index) => {
+    if (isTimed(observation)) return observation;
+    return { ...observation, timestampMs: firstMs + index * CYCLE_INTERVAL_MS_MIN };
+  });
+}
+
+function isTimed(observation: ObservationInput): observation is TimedObservation {
+  return observation.timestampMs !== undefined;
 }
 
 /**

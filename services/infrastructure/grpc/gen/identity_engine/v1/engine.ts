@@ -148,6 +148,11 @@ export interface ProcessObservations {
   observations: Observation[];
   batch: boolean;
   everyStateWanted: boolean;
+  /**
+   * Whether the answer to a single observation needs only the members of a result of a fleet call.
+   * An engine of an earlier release answers the whole state.
+   */
+  brief: boolean;
 }
 
 /** Batch in which items have idempotency keys. */
@@ -1392,7 +1397,7 @@ export const RemoveInstance: MessageFns<RemoveInstance> = {
 };
 
 function createBaseProcessObservations(): ProcessObservations {
-  return { observations: [], batch: false, everyStateWanted: false };
+  return { observations: [], batch: false, everyStateWanted: false, brief: false };
 }
 
 export const ProcessObservations: MessageFns<ProcessObservations> = {
@@ -1405,6 +1410,9 @@ export const ProcessObservations: MessageFns<ProcessObservations> = {
     }
     if (message.everyStateWanted !== false) {
       writer.uint32(24).bool(message.everyStateWanted);
+    }
+    if (message.brief !== false) {
+      writer.uint32(32).bool(message.brief);
     }
     return writer;
   },
@@ -1444,6 +1452,14 @@ export const ProcessObservations: MessageFns<ProcessObservations> = {
             }
 
             message.everyStateWanted = reader.bool();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.brief = reader.bool();
             continue;
           }
         }
