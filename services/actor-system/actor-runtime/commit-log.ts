@@ -192,7 +192,8 @@ export class CommitLog {
   #refusal(): Fault | undefined {
     const refusal = this.#journal.refusal?.();
     if (refusal !== undefined) return refusal;
-    const [oldestMs = Number.POSITIVE_INFINITY] = this.#inFlightMs;
+    const [oldestMs] = this.#inFlightMs;
+    if (oldestMs === undefined) return undefined;
     const isStalled = this.#clock.monotonicMs() - oldestMs > APPEND_STALL_MS_MAX;
     return isStalled ? journalStalled() : undefined;
   }
