@@ -92,6 +92,13 @@ const untagged: fc.Arbitrary<EngineCommand> = fc.oneof(
     isEveryStateWanted: fc.boolean(),
   }),
   record({
+    kind: fc.constant('process' as const),
+    observations: fc.array(observation, { minLength: 1, maxLength: 1 }),
+    isBatch: fc.constant(false),
+    isEveryStateWanted: fc.constant(false),
+    isBrief: fc.constant(true),
+  }),
+  record({
     kind: fc.constant('simulate' as const),
     observations: fc.array(observation, { minLength: 1, maxLength: 20 }),
   }),
