@@ -1,5 +1,9 @@
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { FLEET_OBSERVATIONS, FleetLoad, headersOf } from '#bench/load/fleet-load';
+import type { FleetSender, SenderOrder } from '#bench/load/fleet-sender';
 import { runWrk } from '#bench/load/wrk';
 import { cpuMicros } from '#bench/measures/cpu-time';
 import { spreadOf } from '#bench/measures/statistics';
@@ -15,10 +19,7 @@ import {
 } from '#bench/processes/service';
 import { temporaryFolder } from '#bench/processes/temporary-folder';
 import { findWrk } from '#bench/processes/tool-path';
-import { latenciesOf, timed } from '#bench/scale/rates/latencies';
-
-/** Observations of a fleet call: the maximum. */
-const OBSERVATIONS = 1_000;
+import { latenciesOf } from '#bench/scale/rates/latencies';
 
 /** Connections of single calls. */
 const CONNECTIONS = 64;
@@ -35,7 +36,7 @@ const RATIO_MIN = { memory: 5, durable: 3 };
 /** Maximum median of the other account's p99, relative to its p99 without fleet calls. */
 const P99_RATIO_MAX = 1.2;
 
-const FULL = { pairs: 10, seconds: 3, besideS: 10 };
+const FULL = { pairs: 10, seconds: 2, besideS: 5 };
 const QUICK = { pairs: 1, seconds: 1, besideS: 1 };
 
 /** A service with instances, which single calls and fleet calls observe in turn. */
@@ -51,55 +52,6 @@ async function sceneOf(
 ): Promise<Scene> {
   const server = await prepareService('s', service, temporaryFolder(), { print });
   return { service, server, fleet: await FleetLoad.create(service) };
-}
-
-/** Sends fleet calls for its own instances. Each call observes every instance once. */
-class FleetLoad {
-  readonly #url: string;
-  readonly #headers: Readonly<Record<string, string>>;
-  readonly #ids: readonly string[];
-  #second = Math.floor(Date.now() / 1_000) - 10_000_000;
-
-  private constructor(service: AdministeredService, ids: readonly string[]) {
-    this.#url = `${service.address}/v1`;
-    this.#headers = headersOf(service.key);
-    this.#ids = ids;
-  }
-
-  static async create(service: AdministeredService): Promise<FleetLoad> {
-    const ids: string[] = [];
-    const init = { method: 'POST', headers: headersOf(service.key), body: '{"name":"fleet"}' };
-    for (let at = 0; at < OBSERVATIONS; at += 1) {
-      const answer = await fetch(`${service.address}/v1/instances`, init);
-      const { data } = (await answer.json()) as { readonly data: { readonly id: string } };
-      ids.push(data.id);
-    }
-    return new FleetLoad(service, ids);
-  }
-
-  /** Sends one call. Throws unless the service applied every observation. */
-  async send(): Promise<void> {
-    this.#second += 60;
-    const timestamp = new Date(this.#second * 1_000).toISOString();
-    const observations = this.#ids.map((instance_id, at) => {
-      const context = { channel: 'chat', turn: at };
-      const signal_strength = (at % 100) / 100;
-      return { instance_id, mode_target: 'ORDER', signal_strength, context, timestamp };
-    });
-    const body = JSON.stringify({ observations });
-    const answer = await fetch(`${this.#url}/process`, {
-      ...{ method: 'POST', headers: this.#headers, body },
-    });
-    const { data } = (await answer.json()) as {
-      readonly data: { readonly summary: { readonly applied: number } };
-    };
-    const { applied } = data.summary;
-    if (applied !== OBSERVATIONS) throw new Error(`${applied} observations were applied`);
-  }
-}
-
-function headersOf(key: string): Record<string, string> {
-  return { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
 }
 
 /** CPU time of the service per observation in single calls, in µs. */
@@ -120,7 +72,7 @@ async function fleetCost({ server, fleet }: Scene, seconds: number): Promise<num
   let sent = 0;
   while (performance.now() < beganMs + seconds * 1_000) {
     await fleet.send();
-    sent += OBSERVATIONS;
+    sent += FLEET_OBSERVATIONS;
   }
   return ((await cpu()) - before) / sent;
 }
@@ -153,32 +105,32 @@ async function besideFleets(
   { pairs, besideS }: typeof FULL,
   print: (line: string) => void,
 ) {
-  const { service, fleet } = scene;
+  const { service } = scene;
+  const { address, key: ownKey } = service;
+  const own = { address, key: ownKey };
   const key = await createKey(service.adminPort);
   const created = await fetch(`${service.address}/v1/instances`, {
     ...{ method: 'POST', headers: headersOf(key), body: '{"name":"other"}' },
   });
   const { data } = (await created.json()) as { readonly data: { readonly id: string } };
   const other = { key, id: data.id };
+  const workerData: FleetSender = { ...own, intervalMs: BESIDE_MS };
+  const sender = new Worker(new URL('../load/fleet-sender.ts', import.meta.url), { workerData });
+  await once(sender, 'message');
+  const order = (wanted: SenderOrder) => sender.postMessage(wanted);
   const ratios: number[] = [];
   const [quiet, busy]: [number[], number[]] = [[], []];
   for (let pair = 0; pair < pairs / 2; pair += 1) {
     const alone = await otherP99(service.address, other, besideS);
-    let isOver = false;
-    const fleets = (async () => {
-      while (!isOver) {
-        const { ms } = await timed(() => fleet.send());
-        await pause(Math.max(0, BESIDE_MS - ms));
-      }
-    })();
+    order('resume');
     const beside = await otherP99(service.address, other, besideS);
-    isOver = true;
-    await fleets;
+    order('pause');
     print(`p99 ${alone.toFixed(2)} ms alone, ${beside.toFixed(2)} ms beside fleet calls`);
     quiet.push(alone);
     busy.push(beside);
     ratios.push(beside / alone);
   }
+  await sender.terminate();
   return { ratios, quiet, busy };
 }
 
@@ -257,7 +209,7 @@ export const fleet: Part = {
   title: 'Fleet calls',
   about:
     `Single calls from ${CONNECTIONS} connections take turns with fleet calls of ` +
-    `${OBSERVATIONS.toLocaleString('en')} observations, one instance each, one call after the other, ` +
+    `${FLEET_OBSERVATIONS.toLocaleString('en')} observations, one instance each, one call after the other, ` +
     'on the same service. Observations have no idempotency keys. CPU is the time of all processes of ' +
     'the service. In the second table, another account reads a snapshot every ' +
     `${PAUSE_MS} ms, alone or beside one fleet call a second. Latency counts from the time at which a ` +
