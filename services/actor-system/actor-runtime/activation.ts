@@ -136,7 +136,7 @@ const ENTRY_LENGTH = 3;
  * that an edge retries is committed only once (architecture 3.5).
  *
  * Stored in a single array of numbers, oldest first: an actor between two calls is not in the
- * processor's cache, and each further array costs as much as a tenth of a cycle. The ids of an edge
+ * processor's cache, and each further array is another wait for memory. The ids of an edge
  * ascend, so most new calls have the largest id and need no look-up. A look-up scans the array,
  * because an actor rarely has more than a few dozen calls.
  */

@@ -267,7 +267,7 @@ export class ByteWriter {
 
   /**
    * Writes a text of less than 128 ASCII characters and its length. Returns false and writes nothing
-   * for another text. Twice as fast as two calls of `Buffer`.
+   * for another text. Faster than two calls of `Buffer`.
    */
   #isAsciiWritten(value: string): boolean {
     const { length } = value;

@@ -131,8 +131,7 @@ export class FleetCalls {
 
   /**
    * Processes groups of observations, given by their indexes, until none is left. A group has the
-   * observations of one instance. Awaits only engines that do not answer at once: a thousand
-   * promises cost as much as a hundred observations.
+   * observations of one instance. Awaits only engines that do not answer at once.
    */
   async #processGroups(groups: Iterable<readonly number[]>, context: Context): Promise<void> {
     const { slice, outcomes, grantedEnd } = context;

@@ -380,7 +380,7 @@ function observe(
     }
     if (isEveryStateWanted) states.push(reportJson(instanceId, report));
   }
-  // One spread only: a second spread costs as much as the model.
+  // Copy the counts field by field, because only the first spread is fast.
   const next = {
     ...head,
     observedAtMs,
