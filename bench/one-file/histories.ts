@@ -12,7 +12,7 @@ import { MODELS } from '#identity/model';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
 import { systemClock } from '#stdlib/clock';
 import { type Chunk, type InstanceHead, NO_ROWS } from '#storage/ports/instances';
-import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/ports/rows';
+import { DRIFT_EVENTS } from '#storage/ports/rows';
 
 /** Time between two observations of an instance, in ms. */
 const STEP_MS = 60_000;
@@ -91,7 +91,7 @@ function historyOf(persona: number, count: number, createdAtMs: number): History
   }
   const head = headOf(state);
   const rows = state.unstored?.copy();
-  const packedHistory = rows?.history.map(OBSERVATIONS.pack) ?? [];
+  const packedHistory = rows?.history ?? [];
   const packedDrift = rows?.drift.map(DRIFT_EVENTS.pack) ?? [];
   const historyChunks = cutChunks(NO_ROWS, packedHistory, head.historyCount, CHUNK_BOUNDS.history);
   const driftChunks = cutChunks(NO_ROWS, packedDrift, head.driftCount, CHUNK_BOUNDS.drift);

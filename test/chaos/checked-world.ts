@@ -1,5 +1,6 @@
 import { applyEvent } from '#engine/instance/apply';
 import type { InstanceChange } from '#engine/instance/event';
+import { addedHistory } from '#engine/instance/rows';
 import { InstanceSourcing } from '#engine/instance/sourcing';
 import {
   headOf,
@@ -68,7 +69,7 @@ export class CheckedWorld {
       startMs,
     });
     const before = this.#states.get(instance);
-    const state = before === undefined ? instanceFrom(undefined) : copyOf(before);
+    const state = before === undefined ? instanceFrom(undefined) : copyOf(instance, before);
     const applied = isWrite(call) ? this.#apply(instance, state, requested, key) : undefined;
     const answered = course.answered ?? applied?.outcome;
     if (answered === undefined) throw new Error('a read needs `answered`: the outcome to log');
@@ -115,9 +116,13 @@ export class CheckedWorld {
 }
 
 /** Copies the mutable parts of an instance. */
-function copyOf(state: InstanceState): InstanceState {
+function copyOf(id: string, state: InstanceState): InstanceState {
   const unstored = new UnstoredRows();
-  for (const row of state.unstored?.history ?? []) unstored.addHistory(row);
+  const history = state.unstored?.history ?? [];
+  const stored = (state.head?.historyCount ?? 0) - history.length;
+  for (const row of addedHistory(id, history, stored).slice(0, history.length)) {
+    unstored.addHistory(row);
+  }
   for (const row of state.unstored?.drift ?? []) unstored.addDrift(row);
   for (const row of state.unstored?.copy().answers ?? []) unstored.addAnswer(row);
   return { ...state, isModelShared: true, unstored };

@@ -82,8 +82,8 @@ export const REPLAY_LOOK_MS = 20;
 
 /**
  * Maximum estimated bytes of unstored rows, per process: 671 bytes for each of
- * `UNFLUSHED_RECORDS_MAX` records. A row with a drift event takes 600 bytes, a row without a drift
- * event 150 bytes. A recovered row takes 350 bytes more until it is stored.
+ * `UNFLUSHED_RECORDS_MAX` records. An observation takes 50 bytes and its context, and a drift event
+ * 450 bytes more. A recovered observation takes 350 bytes and its context more until it is stored.
  */
 export const UNFLUSHED_BYTES_MAX = 128 * 1_024 * 1_024;
 

@@ -26,7 +26,7 @@ import {
   replayedItem,
   simulatedAnswer,
 } from '#engine/instance/process-call';
-import { type ChunkBounds, driftPage, historyPage } from '#engine/instance/rows';
+import { addedHistory, type ChunkBounds, driftPage, historyPage } from '#engine/instance/rows';
 import { InstanceSourcing } from '#engine/instance/sourcing';
 import {
   assertKnownModel,
@@ -403,8 +403,9 @@ export function activeInstanceOf(
 ): ActiveInstance | undefined {
   if (head === undefined) return undefined;
   const { version, generation, deletedAtMs } = head;
-  const unstoredCycles = (unstored?.history ?? [])
-    .slice(-UNSTORED_SHOWN)
+  const shown = (unstored?.history ?? []).slice(-UNSTORED_SHOWN);
+  const unstoredCycles = addedHistory(instanceId, shown, head.historyCount - shown.length)
+    .slice(0, shown.length)
     .reverse()
     .map(({ contextJson: _, ordinal: __, ...cycle }) => cycle);
   const isLive = deletedAtMs === undefined;

@@ -10,6 +10,7 @@ import {
   type HistoryRow,
   type InstanceHead,
   type InstanceStore,
+  type PackedRows,
   packedState,
   unpackedState,
 } from '#storage/ports/instances';
@@ -29,7 +30,7 @@ export type PastView = {
   /** Present cycle. */
   readonly cycle: number;
   /** Rows and states that the store lacks. */
-  readonly history: readonly HistoryRow[];
+  readonly history: readonly PackedRows[];
   readonly states: readonly StateRow[];
 };
 

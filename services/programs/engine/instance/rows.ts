@@ -15,7 +15,7 @@ import {
   type PackedRows,
   trimmedOf,
 } from '#storage/ports/instances';
-import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/ports/rows';
+import { DRIFT_EVENTS, OBSERVATIONS, unpacked } from '#storage/ports/rows';
 
 /** Maximum number of drift events in an unpaged answer. Source: decision 162. */
 const DRIFT_EVENTS_MAX = 1_000;
@@ -44,7 +44,16 @@ export async function historyPage(
   const unstored = state.unstored?.history ?? [];
   const stored = historyCount - unstored.length;
   const inHead = newestRows(OBSERVATIONS, instanceId, newestHistory, stored);
-  const rows = await newestFirst([...inHead, ...unstored], historyCount, start, page, {
+  const added = addedHistory(instanceId, unstored, stored);
+  const after = (index: number) => Math.max(0, index - inHead.length);
+  const memory = {
+    length: inHead.length + added.length,
+    slice: (from: number, to: number) => [
+      ...inHead.slice(from, to),
+      ...added.slice(after(from), after(to)),
+    ],
+  };
+  const rows = await newestFirst(memory, historyCount, start, page, {
     name: `observations of ${instanceId}`,
     readStored: (newest, count) => store.readHistory(instanceId, newest, count),
     jsonOf: (row) => historyJson(row, page.isEveryGeneration),
@@ -114,6 +123,9 @@ function nextOf(
   return recordsCursorText({ list, instanceId, isEveryGeneration, seen, before, start });
 }
 
+/** Rows in memory, oldest first: an array, or rows that are unpacked when they are read. */
+type InMemory<Row> = { readonly length: number; slice(from: number, to: number): Row[] };
+
 /** Row source, and the rows' JSON form. */
 type Rows<Row> = {
   readonly name: string;
@@ -128,7 +140,7 @@ type Rows<Row> = {
  * rows are missing.
  */
 async function newestFirst<Row>(
-  memory: readonly Row[],
+  memory: InMemory<Row>,
   newestOrdinal: number,
   start: number,
   page: RecordPage,
@@ -174,6 +186,22 @@ class PageRows {
     this.rows.push(json);
     return true;
   }
+}
+
+/** Packed observations of `UnstoredRows` after `stored` stored observations. A slice unpacks. */
+export function addedHistory(
+  instanceId: string,
+  packed: readonly PackedRows[],
+  stored: number,
+): InMemory<HistoryRow> {
+  return {
+    length: packed.length,
+    slice(from, to) {
+      const rows = packed.slice(from, to);
+      const first = stored + 1 + from;
+      return unpacked(OBSERVATIONS, instanceId, rows.join(''), first, first + rows.length - 1);
+    },
+  };
 }
 
 /** Observation in the history's JSON form. */

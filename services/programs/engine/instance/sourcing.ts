@@ -12,6 +12,7 @@ import {
 } from '#engine/instance/event';
 import { recentWithMark } from '#engine/instance/keyed-answers';
 import {
+  addedHistory,
   CHUNK_BOUNDS,
   type ChunkBounds,
   type Cut,
@@ -40,6 +41,7 @@ import {
   type InstanceHead,
   type InstanceStore,
   type NewestRows,
+  type PackedRows,
   type RecentCall,
   trimmedOf,
 } from '#storage/ports/instances';
@@ -141,7 +143,8 @@ export class InstanceSourcing
     const { chunkBounds: bounds = CHUNK_BOUNDS } = this.#ports;
     const floor = trimmedOf(present);
     const history = { newest: newestHistory, added: rows.history, last: historyCount };
-    const drift = { newest: newestDrift, added: rows.drift, last: driftCount };
+    const packedDrift = rows.drift.map(DRIFT_EVENTS.pack);
+    const drift = { newest: newestDrift, added: packedDrift, last: driftCount };
     const ofHistory = cutAbove(OBSERVATIONS, id, history, floor.history, bounds.history);
     const ofDrift = cutAbove(DRIFT_EVENTS, id, drift, floor.drift, bounds.drift);
     return {
@@ -186,23 +189,19 @@ function bytesOfKey(one: AnswerKey | undefined): number {
 }
 
 /** A table's rows: in the head, and added since, up to ordinal `last`. */
-type TableRows<Row> = {
-  readonly newest: NewestRows;
-  readonly added: readonly Row[];
-  readonly last: number;
-};
+type TableRows = { newest: NewestRows; added: readonly PackedRows[]; last: number };
 
 /** Cuts the rows above a floor into chunks and head rows. */
 function cutAbove<Row extends { readonly ordinal: number }>(
   packing: Packing<Row>,
   id: string,
-  { newest, added, last }: TableRows<Row>,
+  { newest, added, last }: TableRows,
   floor: number,
   bounds: HeadBounds,
 ): Cut {
   const left = newestAbove(packing, id, newest, last - added.length, floor);
   const first = Math.max(0, floor - (last - added.length));
-  return cutChunks(left, added.slice(first).map(packing.pack), last, bounds);
+  return cutChunks(left, added.slice(first), last, bounds);
 }
 
 function answersOf(
@@ -436,13 +435,14 @@ export function eventRowsOf(
   store: Pick<InstanceStore, 'readHistory' | 'readDrift'>,
 ): EventRows {
   const head = headOf(state);
-  const { history = [], drift = [] } = state.unstored ?? {};
+  const { history: packed = [], drift = [] } = state.unstored ?? {};
   // The head also counts unstored rows.
   const stored = {
     ...head,
-    historyCount: head.historyCount - history.length,
+    historyCount: head.historyCount - packed.length,
     driftCount: head.driftCount - drift.length,
   };
+  const history = addedHistory(instanceId, packed, stored.historyCount);
   const driftBetween = (first: number, last: number) =>
     rowsBetween({ first, last }, drift, stored.driftCount, (wanted) =>
       storedDrift(store, instanceId, stored, wanted),
@@ -467,7 +467,7 @@ export function eventRowsOf(
 /** Rows `first` to `last`. The rows in memory follow the `storedCount` rows in head and chunks. */
 async function rowsBetween<Row>(
   { first, last }: { readonly first: number; readonly last: number },
-  inMemory: readonly Row[],
+  inMemory: { slice(from: number, to: number): readonly Row[] },
   storedCount: number,
   read: StoredRows<Row>,
 ): Promise<readonly Row[]> {

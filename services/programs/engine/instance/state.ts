@@ -13,8 +13,10 @@ import {
   type InstanceHead,
   type NewestRows,
   NO_ROWS,
+  type PackedRows,
   type RowCounts,
 } from '#storage/ports/instances';
+import { OBSERVATIONS } from '#storage/ports/rows';
 import type { StateRow } from '#storage/ports/states';
 
 /**
@@ -133,8 +135,8 @@ const LISTS_BYTES = 280;
 /** Memory of an empty answer map, in bytes. */
 const MAP_BYTES = 110;
 
-/** Memory per observation without text, in bytes. */
-const HISTORY_ROW_BYTES = 150;
+/** Memory per packed observation without its bytes, in bytes. */
+const HISTORY_ROW_BYTES = 32;
 /** Memory per drift event without text, in bytes. */
 const DRIFT_ROW_BYTES = 180;
 /** Memory per answer without text, in bytes. */
@@ -147,7 +149,7 @@ type Trim = { readonly from: RowCounts; readonly to: Floor };
 
 /** Copied unstored rows for a checkpoint. */
 export type RowsCopy = {
-  readonly history: readonly HistoryRow[];
+  readonly history: readonly PackedRows[];
   readonly drift: readonly DriftRow[];
   readonly answers: readonly AnswerRow[];
   readonly states: readonly StateRow[];
@@ -158,7 +160,8 @@ export type RowsCopy = {
 
 /** An instance's rows since the last checkpoint, oldest first. */
 export class UnstoredRows {
-  readonly #history: HistoryRow[] = [];
+  /** Packed at once: an object would take three times the memory until the checkpoint. */
+  readonly #history: PackedRows[] = [];
   readonly #drift: DriftRow[] = [];
   /** Answers by key. Created on first use, because few instances have answers. */
   #answers: Map<string, AnswerRow> | undefined;
@@ -168,8 +171,8 @@ export class UnstoredRows {
   #rowBytes = 0;
   #answerBytes = 0;
 
-  /** Processed observations. */
-  get history(): readonly HistoryRow[] {
+  /** Processed observations, packed, for `unpackedHistory`. */
+  get history(): readonly PackedRows[] {
     return this.#history;
   }
 
@@ -213,8 +216,9 @@ export class UnstoredRows {
 
   /** Adds a processed observation. */
   addHistory(row: HistoryRow): void {
-    this.#history.push(row);
-    this.#rowBytes += HISTORY_ROW_BYTES + bytesOfText(row.contextJson);
+    const packed = OBSERVATIONS.pack(row);
+    this.#history.push(packed);
+    this.#rowBytes += HISTORY_ROW_BYTES + packed.length;
   }
 
   /** Adds a drift event. */
@@ -341,14 +345,14 @@ function bytesOfRows(head: InstanceHead | undefined): number {
 /** Estimated memory per event without text, in bytes. */
 const EVENT_BYTES = 200;
 
-/** Estimated memory per observation, without the text shared with its row, in bytes. */
+/** Estimated memory per observation without its context, in bytes. */
 const OBSERVATION_BYTES = 150;
 
 /** Stored head, and the replayed events after the head. */
 type Recovery = {
   readonly head: InstanceHead | undefined;
   readonly events: readonly InstanceEvent[];
-  /** Text memory in head and events, in bytes. The events' rows share the text. */
+  /** Memory of names, descriptions and tags in head and events, in bytes. The head shares them. */
   readonly textBytes: number;
   /** Approximate memory that only the recovery holds, in bytes. */
   readonly bytes: number;
@@ -364,8 +368,12 @@ export function recoveryOf(
 ): Recovery {
   const textBytes = events.reduce((sum, one) => sum + bytesOfTexts(one), bytesOfHeadText(head));
   const shells = events.reduce((sum, { change }) => {
-    const count = change.kind === 'observed' ? change.observations.length : 0;
-    return sum + EVENT_BYTES + count * OBSERVATION_BYTES;
+    const observations = change.kind === 'observed' ? change.observations : [];
+    const contextBytes = observations.reduce(
+      (total, one) => total + bytesOfText(one.contextJson),
+      0,
+    );
+    return sum + EVENT_BYTES + observations.length * OBSERVATION_BYTES + contextBytes;
   }, 0);
   // Count the model, because the recovery keeps the stored vector alone.
   const bytes = shells + bytesOfModel(head);
@@ -387,18 +395,9 @@ export function afterText(
 }
 
 function bytesOfTexts({ change }: InstanceEvent): number {
-  switch (change.kind) {
-    case 'created':
-    case 'forked':
-    case 'renamed':
-      return bytesOfHeadText(change);
-    case 'observed':
-      return change.observations.reduce((sum, one) => sum + bytesOfText(one.contextJson), 0);
-    case 'removed':
-    case 'reset':
-    case 'trimmed':
-      return 0;
-  }
+  const { kind } = change;
+  const isNaming = kind === 'created' || kind === 'forked' || kind === 'renamed';
+  return isNaming ? bytesOfHeadText(change) : 0;
 }
 
 /** Inputs of the interval rule. All times are Unix milliseconds. */
