@@ -399,7 +399,9 @@ export const BRIEF_START = '{"cycle":';
 
 /** Body of an answer as text. */
 export function bodyText({ body }: Pick<EngineAnswer, 'body'>): string {
-  return typeof body === 'string' ? body : Buffer.from(body).toString();
+  if (typeof body === 'string') return body;
+  // A view of the bytes, not a copy.
+  return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString();
 }
 
 /**
