@@ -168,4 +168,21 @@ fair('let other work run between engine calls that take time', async () => {
   assert.ok(turns >= 50, `${turns} turns`);
 });
 
+// A call that asked for all instances at once would fill the queues of its engines.
+fair('wait for 64 instances at the same time, and never for two observations of one', async () => {
+  const waiting: string[] = [];
+  let most = 0;
+  const { process } = fleetOn(async (call) => {
+    assert.not(waiting.includes(call.instanceId));
+    waiting.push(call.instanceId);
+    most = Math.max(most, waiting.length);
+    await setImmediate();
+    waiting.splice(waiting.indexOf(call.instanceId), 1);
+    return applied(call);
+  });
+  const { statuses } = await process(Array.from({ length: 300 }, (_, n) => item(n % 150)));
+  assert.is(most, 64);
+  assert.ok(statuses.every((status: string) => status === 'applied'));
+});
+
 for (const each of [failing, charge, fair]) each.run();

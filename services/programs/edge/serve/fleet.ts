@@ -65,6 +65,12 @@ type Context = {
   readonly slice: TimeSlice;
   /** Results by index. */
   readonly outcomes: Outcome[];
+  /** Indexes of the observations of each instance, for the next worker without work. */
+  readonly groups: Iterable<readonly number[]>;
+  /** Workers besides the first worker. */
+  readonly others: Promise<void>[];
+  /** Number of started workers. */
+  workers: number;
 };
 
 /** Serves fleet calls, a bounded number at the same time. */
@@ -117,12 +123,14 @@ export class FleetCalls {
       quotaFault: quotaExceeded(allowance?.monthResetAtS ?? 0, nowMs),
       slice: new TimeSlice(clock),
       outcomes: new Array(request.items.length),
+      groups: groupsOf(request.items).values(),
+      others: [],
+      workers: 1,
     };
-    const { outcomes } = context;
-    const groups = groupsOf(request.items).values();
-    const work = () => this.#processGroups(groups, context);
-    await Promise.all(Array.from({ length: INSTANCES_AT_ONCE }, work));
-    const answer = answerOf(request.items, outcomes);
+    await this.#work(context);
+    // No group is left, so no worker that starts from now on has work.
+    await Promise.all(context.others);
+    const answer = answerOf(request.items, context.outcomes);
     for (const [status, count] of Object.entries(answer.summary)) {
       if (count > 0) counted(status as FleetStatus, count);
     }
@@ -130,11 +138,11 @@ export class FleetCalls {
   }
 
   /**
-   * Processes groups of observations, given by their indexes, until none is left. A group has the
-   * observations of one instance. Awaits only engines that do not answer at once.
+   * Processes groups until none is left. A call starts with one worker, and gets up to
+   * `INSTANCES_AT_ONCE` workers while it waits for engines that do not answer at once.
    */
-  async #processGroups(groups: Iterable<readonly number[]>, context: Context): Promise<void> {
-    const { slice, outcomes, grantedEnd } = context;
+  async #work(context: Context): Promise<void> {
+    const { groups, slice, outcomes, grantedEnd } = context;
     for (const group of groups) {
       let isBlocked = false;
       for (const index of group) {
@@ -152,11 +160,21 @@ export class FleetCalls {
     try {
       const asked = this.#asked(index, context);
       if (asked === undefined) return NOT_ATTEMPTED;
-      if (asked instanceof Promise) return this.#awaited(asked, index, context);
+      if (asked instanceof Promise) {
+        this.#startAnother(context);
+        return this.#awaited(asked, index, context);
+      }
       return outcomeOf(asked, context.request.isStateWanted);
     } catch (error) {
       return this.#refused(error, index, context);
     }
+  }
+
+  #startAnother(context: Context): void {
+    if (context.workers === INSTANCES_AT_ONCE) return;
+    // Count first, because the new worker may start another worker before it returns.
+    context.workers += 1;
+    context.others.push(this.#work(context));
   }
 
   async #awaited(asked: Promise<EdgeAnswer>, index: number, context: Context): Promise<Outcome> {

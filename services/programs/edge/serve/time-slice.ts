@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '#stdlib/clock';
 
 /** Length of a slice, in milliseconds. Other calls wait at most this long, and for one step. */
-const SLICE_MS = 1;
+const SLICE_MS = 0.5;
 
 /**
  * Time in which a long call may use the event loop without a pause. Without slices, a call with a
