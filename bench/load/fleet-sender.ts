@@ -1,4 +1,7 @@
-/* Worker thread that sends fleet calls, so that their client does not delay the measuring thread. */
+/*
+ * Worker thread that sends fleet calls. Separate from `bench/fleet`, because a client in the
+ * measuring thread would delay the calls that this thread measures.
+ */
 import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { FleetLoad } from '#bench/load/fleet-load';
