@@ -85,7 +85,7 @@ later(
 );
 
 later('refuses an unknown call to limiters in the same way', () => {
-  const named = { accountId: 'acct_1', callId: 1, callTag: 0, traceparent: '' };
+  const named = { accountId: 'acct_1', callId: 1, callTag: 0, ...peers.NO_TRACE };
   const asked = { id: 1, timeoutMs: 100, ...named, call: undefined };
   const read = () => limiterProtocol.callOf(asked, 0);
   assert.throws(read, ({ reason, isOutcomeUnknown }: Fault) => {

@@ -12,6 +12,7 @@ import type {
 } from '#grpc/gen/identity_engine/v1/limiter';
 import { limiterProtocol } from '#grpc/limiter-codec';
 import { sentCall, thrownBy } from '#test/grpc/codec-crossing';
+import { NO_TRACE } from '#test/grpc/wire-peers';
 import { plainCall } from '#test/support/calls/engine-calls';
 
 const lying = suite('when a peer sends invalid messages');
@@ -130,7 +131,7 @@ lying('a call with impossible ids is refused', () => {
 });
 
 lying('a call that no edge sends to a limiter is refused', () => {
-  const named = { accountId: 'acct_1', callId: 1, callTag: 0, traceparent: '' };
+  const named = { accountId: 'acct_1', callId: 1, callTag: 0, ...NO_TRACE };
   const honest = { id: 1, timeoutMs: 100, ...named };
   const admit = {
     ...{ keyDigest: '', writes: true, cycles: 1, describesCaller: false, address: '' },

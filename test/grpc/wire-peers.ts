@@ -39,6 +39,9 @@ export function engineCall(change: Partial<EngineCall> = {}): EngineCall {
   });
 }
 
+/** Trace fields of a request without tracing. */
+export const NO_TRACE = { traceparent: '' };
+
 /** A call of about `bytes` bytes. */
 export function largeCall(bytes: number): EngineCall {
   return engineCall({ command: { kind: 'create', ...INSTANCE, description: 'x'.repeat(bytes) } });

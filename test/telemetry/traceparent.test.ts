@@ -2,6 +2,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
   isSampled,
+  packedOf,
+  putTraceId,
   spanIdOf,
   traced,
   traceFields,
@@ -78,4 +80,29 @@ header('is added to a message, if there is a traceparent', () => {
   assert.equal(traceFields(undefined), {});
 });
 
-header.run();
+const packed = suite('a packed trace context');
+
+/** Ids with the smallest and largest bytes. */
+const IDS = [TRACE_ID, 'f'.repeat(32), `${'0'.repeat(24)}80000001`, `7fffffff${'0'.repeat(24)}`];
+
+function packedFrom(text: string): string {
+  const bytes = new Uint8Array(16);
+  putTraceId(text, bytes);
+  return packedOf(bytes);
+}
+
+packed('contains all digits of the trace id, also if a process packs it again', () => {
+  for (const traceId of IDS) {
+    const short = packedFrom(traceparentOf(traceId, SPAN_ID, false));
+    assert.is(traceIdOf(short), traceId);
+    assert.is(traceIdOf(packedFrom(short)), traceId);
+  }
+});
+
+packed('is unrecorded, and gives log lines only the trace id', () => {
+  const short = packedFrom(CONTEXT);
+  assert.is(isSampled(short), false);
+  assert.equal(traceFields(short), { trace_id: TRACE_ID });
+});
+
+for (const group of [header, packed]) group.run();

@@ -51,8 +51,9 @@ export const courierProtocol: FrameProtocol<
   sizeOfCall: ({ url, body }) => MESSAGE_BYTES + BYTES_PER_UNIT_MAX * (url.length + body.length),
   requestOf(id, timeoutMs, message) {
     const { endpointId, url, id: messageId, body, sealedSecrets, traceparent = '' } = message;
+    const trace = { traceparent, traceId: undefined };
     const secrets = [...sealedSecrets];
-    return { id, timeoutMs, traceparent, endpointId, url, messageId, body, sealedSecrets: secrets };
+    return { id, timeoutMs, ...trace, endpointId, url, messageId, body, sealedSecrets: secrets };
   },
   callOf(wire) {
     trustInteger(wire.sealedSecrets.length, 1, SECRETS_MAX, 'number of secrets');

@@ -418,6 +418,7 @@ function requestOf(id: number, timeoutMs: number, call: EngineCall): EngineReque
     nameUnsure: call.idempotency?.isNameUnsure === true,
     ifMatch: call.ifMatch,
     traceparent: call.traceparent ?? '',
+    traceId: undefined,
     modelVersion: call.modelVersion,
     command: commandToWire(call.command),
   };

@@ -10,6 +10,7 @@ import {
   clientSpan,
   endCallSpan,
   type FrameProtocol,
+  packTrace,
   type WireRequest,
 } from '#grpc/frame-protocol';
 import type { Clock } from '#stdlib/clock';
@@ -85,6 +86,7 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
         const timeoutMs = Math.ceil(deadlineMs - this.#nowMs);
         const request = protocol.requestOf(id, timeoutMs, call);
         if (span !== undefined) request.traceparent = span.traceparent;
+        else packTrace(request);
         protocol.request.encode(request, writer);
         pending.isSent = true;
       },

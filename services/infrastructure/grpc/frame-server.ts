@@ -26,6 +26,7 @@ import {
   endCallSpan,
   type FrameProtocol,
   inServerSpan,
+  packedTraceOf,
   traceOf,
   UNTRACED,
   type WireReply,
@@ -214,6 +215,8 @@ class FrameServerStream<Call extends Traced, Answer, Request extends WireRequest
     } catch (error) {
       throw refusalOf(error);
     }
+    const packed = packedTraceOf(request);
+    if (packed !== undefined) traced(call, packed);
     this.#starting = traceOf(this.#options.tracer, this.#options.protocol, call);
     const { span } = this.#starting;
     return span === undefined ? call : traced(call, span.traceparent);

@@ -81,7 +81,16 @@ export const limiterProtocol: FrameProtocol<
     call.kind === 'account' ? MESSAGE_BYTES + jsonBytes(call.body) : MESSAGE_BYTES,
   requestOf(id, timeoutMs, call) {
     const { accountId, callId, callTag, traceparent = '' } = call;
-    return { id, timeoutMs, accountId, callId, callTag, call: callToWire(call), traceparent };
+    return {
+      id,
+      timeoutMs,
+      accountId,
+      callId,
+      callTag,
+      call: callToWire(call),
+      traceparent,
+      traceId: undefined,
+    };
   },
   callOf(request) {
     const call = callOf(request);

@@ -62,20 +62,24 @@ export interface Tracer {
   rare(start: SpanStart): Span | undefined;
 }
 
-/** Bytes of a trace id, a span id and a sampling decision. Source: W3C Trace Context, 3.2.2. */
-const TRACE_BYTES = 16;
+/** Bytes of a trace id. Source: W3C Trace Context, 3.2.2. */
+export const TRACE_BYTES = 16;
+
+/** Bytes of a span id and a sampling decision. Source: W3C Trace Context, 3.2.2. */
 const SPAN_BYTES = 8;
 const CHANCE_BYTES = 4;
 
 /**
- * Number of random bytes drawn in one step. Drawing only the bytes of one id would cost as much as
- * a hundred ids from the pool.
+ * Number of random bytes drawn in one step, and converted to hex digits in one step. Drawing only
+ * the bytes of one id would cost as much as a hundred ids from the pool.
  */
-const POOL_BYTES = 8_192;
+const POOL_BYTES = 4_096;
 
 /** Generates trace and span ids, and random sampling decisions. */
 export class TraceIds {
   readonly #pool = Buffer.alloc(POOL_BYTES);
+  /** The pool as lower-case hex digits. */
+  #digits = '';
   #used = POOL_BYTES;
 
   /** Trace id, 32 lower-case hex digits. */
@@ -92,12 +96,12 @@ export class TraceIds {
   // An id of zeros is invalid. It occurs once in 2^64 times and only makes a span invisible.
   #hex(bytes: number): string {
     const from = this.#take(bytes);
-    return this.#pool.toString('hex', from, from + bytes);
+    return this.#digits.slice(2 * from, 2 * (from + bytes));
   }
 
   #take(bytes: number): number {
     if (this.#used + bytes > POOL_BYTES) {
-      randomFillSync(this.#pool);
+      this.#digits = randomFillSync(this.#pool).toString('hex');
       this.#used = 0;
     }
     const from = this.#used;
@@ -110,6 +114,9 @@ export class TraceIds {
  * Trace context in the format of W3C Trace Context 1.0, kept as a text from the caller's header to
  * the journal: `00-<32 hex: trace>-<16 hex: span>-<2 hex: flags>`. The text is parsed only where
  * needed, because nearly all requests need no part of it.
+ *
+ * A process that receives a call of an unrecorded trace needs only the trace id, for log lines about
+ * failures. Such a trace context is packed: the 16 bytes of the trace id as eight characters.
  */
 
 /** Header of version 00. */
@@ -130,6 +137,11 @@ const TRACEPARENT_LENGTH = 55;
 
 /** Lowest character code of a hex letter. The codes of digits are lower. */
 const A = 97;
+/** Character code of the digit 0. */
+const ZERO = 48;
+
+/** Number of characters of a packed trace context. */
+const PACKED_LENGTH = 8;
 
 /** Flag bit that marks a recorded trace. */
 const SAMPLED = 1;
@@ -148,17 +160,21 @@ export function traceparentOf(traceId: string, spanId: string, isSampled: boolea
   return `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
 }
 
-/** Whether the trace is recorded. Other flags are ignored. */
+/** Whether the trace is recorded. Other flags are ignored. Packed trace contexts are unrecorded. */
 export function isSampled(traceparent: string): boolean {
+  if (traceparent.length !== TRACEPARENT_LENGTH) return false;
   const code = traceparent.charCodeAt(TRACEPARENT_LENGTH - 1);
   // For 0-9, the low bit of the character code equals the low bit of the digit. For a-f it is
   // inverted.
   return ((code >= A ? code + 1 : code) & SAMPLED) !== 0;
 }
 
-/** Trace id of a trace context. */
+/** Trace id of a trace context, also of a packed one. */
 export function traceIdOf(traceparent: string): string {
-  return traceparent.slice(TRACE_AT, TRACE_END);
+  if (traceparent.length !== PACKED_LENGTH) return traceparent.slice(TRACE_AT, TRACE_END);
+  const bytes = Buffer.alloc(TRACE_BYTES);
+  putTraceId(traceparent, bytes);
+  return bytes.toString('hex');
 }
 
 /** Span id of a trace context. */
@@ -166,16 +182,44 @@ export function spanIdOf(traceparent: string): string {
   return traceparent.slice(SPAN_AT, SPAN_END);
 }
 
+/** Packed trace context from the 16 bytes of a trace id. */
+export function packedOf(bytes: Uint8Array): string {
+  const pair = (at: number) => ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
+  const [a, b, c, d] = [pair(0), pair(2), pair(4), pair(6)];
+  return String.fromCharCode(a, b, c, d, pair(8), pair(10), pair(12), pair(14));
+}
+
+/** Writes the 16 bytes of the trace id of a trace context, also of a packed one. */
+export function putTraceId(traceparent: string, bytes: Uint8Array): void {
+  if (traceparent.length === PACKED_LENGTH) {
+    for (let at = 0; at < TRACE_BYTES; at += 1) {
+      bytes[at] = traceparent.charCodeAt(at >> 1) >> (at % 2 === 0 ? 8 : 0);
+    }
+    return;
+  }
+  for (let at = 0; at < TRACE_BYTES; at += 1) {
+    const high = digitOf(traceparent.charCodeAt(TRACE_AT + 2 * at));
+    bytes[at] = (high << 4) | digitOf(traceparent.charCodeAt(TRACE_AT + 2 * at + 1));
+  }
+}
+
+/** Value of a lower-case hex digit. */
+function digitOf(code: number): number {
+  return code >= A ? code - A + 10 : code - ZERO;
+}
+
 /**
  * Trace fields of a log line, with OpenTelemetry's names for logs in any format. Empty without a
- * trace context.
+ * trace context. A packed trace context has no span id.
  */
 export function traceFields(traceparent: string | undefined): {
   readonly trace_id?: string;
   readonly span_id?: string;
 } {
   if (traceparent === undefined) return {};
-  return { trace_id: traceIdOf(traceparent), span_id: spanIdOf(traceparent) };
+  const trace_id = traceIdOf(traceparent);
+  if (traceparent.length === PACKED_LENGTH) return { trace_id };
+  return { trace_id, span_id: spanIdOf(traceparent) };
 }
 
 /** Optional trace context of a message. Absent if tracing is off, to avoid its cost. */

@@ -41,6 +41,11 @@ export interface CourierRequest {
   timeoutMs: number;
   /** Span of the caller, in W3C Trace Context format. Empty without tracing. */
   traceparent: string;
+  /**
+   * Trace id of an unrecorded trace, 16 bytes, instead of a traceparent. The server needs the trace id
+   * only for log lines.
+   */
+  traceId?: Uint8Array | undefined;
   endpointId: string;
   url: string;
   /** The same in every attempt. */
@@ -172,7 +177,17 @@ export const CourierReplyFrame: MessageFns<CourierReplyFrame> = {
 };
 
 function createBaseCourierRequest(): CourierRequest {
-  return { id: 0, timeoutMs: 0, traceparent: "", endpointId: "", url: "", messageId: "", body: "", sealedSecrets: [] };
+  return {
+    id: 0,
+    timeoutMs: 0,
+    traceparent: "",
+    traceId: undefined,
+    endpointId: "",
+    url: "",
+    messageId: "",
+    body: "",
+    sealedSecrets: [],
+  };
 }
 
 export const CourierRequest: MessageFns<CourierRequest> = {
@@ -185,6 +200,9 @@ export const CourierRequest: MessageFns<CourierRequest> = {
     }
     if (message.traceparent !== "") {
       writer.uint32(26).string(message.traceparent);
+    }
+    if (message.traceId !== undefined) {
+      writer.uint32(74).bytes(message.traceId);
     }
     if (message.endpointId !== "") {
       writer.uint32(34).string(message.endpointId);
@@ -239,6 +257,14 @@ export const CourierRequest: MessageFns<CourierRequest> = {
             }
 
             message.traceparent = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.traceId = reader.bytes();
             continue;
           }
           case 4: {

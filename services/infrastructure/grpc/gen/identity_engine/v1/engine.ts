@@ -53,6 +53,13 @@ export interface EngineRequest {
     | undefined;
   /** Span of the caller, in W3C Trace Context format. Empty without tracing. */
   traceparent: string;
+  /**
+   * Trace id of an unrecorded trace, 16 bytes, instead of a traceparent. The server needs the trace id
+   * only for log lines.
+   */
+  traceId?:
+    | Uint8Array
+    | undefined;
   /** Model version that the account has chosen for its instances. Absent if it has chosen none. */
   modelVersion?: string | undefined;
   command:
@@ -551,6 +558,7 @@ function createBaseEngineRequest(): EngineRequest {
     nameUnsure: false,
     ifMatch: undefined,
     traceparent: "",
+    traceId: undefined,
     modelVersion: undefined,
     command: undefined,
   };
@@ -590,6 +598,9 @@ export const EngineRequest: MessageFns<EngineRequest> = {
     }
     if (message.traceparent !== "") {
       writer.uint32(90).string(message.traceparent);
+    }
+    if (message.traceId !== undefined) {
+      writer.uint32(106).bytes(message.traceId);
     }
     if (message.modelVersion !== undefined) {
       writer.uint32(98).string(message.modelVersion);
@@ -797,6 +808,14 @@ export const EngineRequest: MessageFns<EngineRequest> = {
             }
 
             message.traceparent = reader.string();
+            continue;
+          }
+          case 13: {
+            if (tag !== 106) {
+              break;
+            }
+
+            message.traceId = reader.bytes();
             continue;
           }
           case 12: {

@@ -88,6 +88,11 @@ export interface LimiterRequest {
   callTag: number;
   /** Span of the caller, in W3C Trace Context format. Empty without tracing. */
   traceparent: string;
+  /**
+   * Trace id of an unrecorded trace, 16 bytes, instead of a traceparent. The server needs the trace id
+   * only for log lines.
+   */
+  traceId?: Uint8Array | undefined;
 }
 
 export interface Admit {
@@ -287,7 +292,16 @@ export const LimiterReplyFrame: MessageFns<LimiterReplyFrame> = {
 };
 
 function createBaseLimiterRequest(): LimiterRequest {
-  return { id: 0, timeoutMs: 0, accountId: "", callId: 0, call: undefined, callTag: 0, traceparent: "" };
+  return {
+    id: 0,
+    timeoutMs: 0,
+    accountId: "",
+    callId: 0,
+    call: undefined,
+    callTag: 0,
+    traceparent: "",
+    traceId: undefined,
+  };
 }
 
 export const LimiterRequest: MessageFns<LimiterRequest> = {
@@ -320,6 +334,9 @@ export const LimiterRequest: MessageFns<LimiterRequest> = {
     }
     if (message.traceparent !== "") {
       writer.uint32(66).string(message.traceparent);
+    }
+    if (message.traceId !== undefined) {
+      writer.uint32(82).bytes(message.traceId);
     }
     return writer;
   },
@@ -407,6 +424,14 @@ export const LimiterRequest: MessageFns<LimiterRequest> = {
             }
 
             message.traceparent = reader.string();
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.traceId = reader.bytes();
             continue;
           }
         }
