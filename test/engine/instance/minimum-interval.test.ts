@@ -12,11 +12,11 @@ const NOW = 1_768_478_400_000;
  */
 function observed(agoMs: number, realAgoMs = agoMs): IntervalBasis {
   const observedAtMs = NOW - agoMs;
-  const anchor = { wallMs: observedAtMs, monotonicMs: 50_000 };
+  const leadMs = observedAtMs - 50_000;
   return {
     observedAtMs,
     nowMs: NOW,
-    presentMs: presentOf(anchor, { wallMs: NOW, monotonicMs: 50_000 + realAgoMs }),
+    presentMs: presentOf(leadMs, { wallMs: NOW, monotonicMs: 50_000 + realAgoMs }),
   };
 }
 

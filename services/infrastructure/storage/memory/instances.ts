@@ -150,8 +150,13 @@ function store(
 }
 
 function nothingStored(): Stored {
-  const rows = { history: undefined, drift: undefined, states: undefined, answers: undefined };
-  return { head: undefined, ...rows };
+  return {
+    head: undefined,
+    history: undefined,
+    drift: undefined,
+    states: undefined,
+    answers: undefined,
+  };
 }
 
 /** States with added states, ordered by position. Most instances have none. */

@@ -319,15 +319,15 @@ function isTimed(observation: ObservationInput): observation is TimedObservation
 }
 
 /**
- * Returns the present time, and stores it as the anchor for the next present time. If another
+ * Returns the present time, and stores how far the wall clock is ahead. If another
  * process applied the last observation, assumes that at least one second has passed since the last
  * event.
  */
 function anchoredPresent(state: InstanceState, now: Instant): number {
-  const { clockAnchor } = state;
+  const { clockLeadMs } = state;
   const wallMs =
-    clockAnchor === undefined ? firstPresent(state, now.wallMs) : presentOf(clockAnchor, now);
-  state.clockAnchor = { wallMs, monotonicMs: now.monotonicMs };
+    clockLeadMs === undefined ? firstPresent(state, now.wallMs) : presentOf(clockLeadMs, now);
+  state.clockLeadMs = wallMs - now.monotonicMs;
   return wallMs;
 }
 

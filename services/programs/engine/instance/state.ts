@@ -23,7 +23,7 @@ import type { StateRow } from '#storage/ports/states';
  * Memory per idle instance without text and model, in bytes. Measured by
  * `test/engine/instance/held-bytes`.
  */
-const INSTANCE_BYTES = 780;
+const INSTANCE_BYTES = 724;
 
 /**
  * An instance in memory. Each event produces the next state. The stored part, the head, is
@@ -49,8 +49,8 @@ export type InstanceState = {
   unstored: UnstoredRows | undefined;
   /** The replay's start and events. A checkpoint removes the recovery. */
   recovery: Recovery | undefined;
-  /** The last observation's time by both clocks in this process. Set by `observedEvent`. */
-  clockAnchor: Instant | undefined;
+  /** Wall minus monotonic time at the last observation here, in ms. Set by `observedEvent`. */
+  clockLeadMs: number | undefined;
   /** Flags of the model. Undefined before the first event in this process. */
   readonly flags: Flags | undefined;
 };
@@ -63,7 +63,7 @@ export function instanceFrom(head: InstanceHead | undefined): InstanceState {
     isModelShared: true,
     unstored: undefined,
     recovery: undefined,
-    clockAnchor: undefined,
+    clockLeadMs: undefined,
     flags: undefined,
   };
 }
@@ -417,10 +417,10 @@ export type Timing =
 
 /**
  * Present time by a wall clock that never steps back: advances at least as far as the monotonic
- * clock since the anchor. Source: decision 152.
+ * clock since the wall clock was `leadMs` ahead of it. Source: decision 152.
  */
-export function presentOf(anchor: Instant, now: Instant): number {
-  return Math.max(now.wallMs, anchor.wallMs + now.monotonicMs - anchor.monotonicMs);
+export function presentOf(leadMs: number, { wallMs, monotonicMs }: Instant): number {
+  return Math.max(wallMs, monotonicMs + leadMs);
 }
 
 /**
