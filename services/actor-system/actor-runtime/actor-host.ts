@@ -99,6 +99,14 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     if (this.#catalog.find(id) === undefined) this.#activate(id, this.#ports.gate.shardOf(id));
   }
 
+  /** Whether an actor is in memory, and not only loading. Throws like `ask`. */
+  isLoaded(id: string): boolean {
+    const { gate } = this.#ports;
+    gate.assertOpen(gate.shardOf(id), this.#kind.servedUntil);
+    this.#assertOpen();
+    return this.#catalog.find(id)?.state !== undefined;
+  }
+
   /** Number of a shard's actors that are busy or have waiting calls. */
   busyIn(shard: number): number {
     return this.#catalog.ofShard(shard).filter(({ isBusy, isWaitedFor }) => isBusy || isWaitedFor)

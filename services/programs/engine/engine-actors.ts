@@ -8,13 +8,14 @@ import type { AuditTrail } from '#audit/trail';
 import { IndexedReads } from '#engine/directory/indexed-reads';
 import { type IndexedOf, indexedAnswer } from '#engine/directory/indexed-values';
 import { Indexer } from '#engine/directory/indexer';
-import { DirectoryKind } from '#engine/directory/kind';
+import { type DirectoryAnswer, DirectoryKind } from '#engine/directory/kind';
 import {
   directoryCall,
   NOTIFIED,
   remoteDirectory,
   summariesAnswer,
 } from '#engine/directory/owners';
+import { storedPage } from '#engine/directory/stored-page';
 import {
   fleetAnswer,
   fleetCounts,
@@ -358,6 +359,22 @@ export class EngineActors implements EngineClient, AsyncDisposable {
   }
 
   async #list(call: EngineCall, page: Command<'list'>): Promise<EngineAnswer> {
+    const { accountId, traceparent } = call;
+    const { listings } = this.#ports;
+    const isLoaded = this.#directories.isLoaded(accountId);
+    const stored = isLoaded ? undefined : storedPage(listings, accountId, page);
+    const answer = await (stored ?? this.#pageOf(call, page));
+    const ids = answer.rows.map(({ instanceId }) => instanceId);
+    const summaries = await this.#summariesOf(accountId, ids, traceparent);
+    const unseen = ids.filter((id) => !summaries.has(id));
+    const descriptions = await this.#descriptionsOf(accountId, unseen);
+    // The load would slow down a page from the store, so it starts behind the page.
+    if (stored !== undefined && answer.total > 0) this.#loadDirectory(accountId);
+    return pageAnswer(answer, accountId, page, summaries, descriptions);
+  }
+
+  /** Page of the directory, which is loaded first. */
+  async #pageOf(call: EngineCall, page: Command<'list'>): Promise<DirectoryAnswer> {
     const { callId, deadlineAtMs, accountId, traceparent } = call;
     if (page.filter !== undefined || page.sort === 'changed_at') {
       await this.#indexer.ready(accountId);
@@ -366,17 +383,12 @@ export class EngineActors implements EngineClient, AsyncDisposable {
     const asked = await this.#directories.ask(accountId, traced(question, traceparent));
     const { indexedUntil } = asked;
     const found = asked.searched === undefined ? asked : await asked.searched();
-    const answer = { ...found, indexedUntil };
-    const ids = answer.rows.map(({ instanceId }) => instanceId);
-    const summaries = await this.#summariesOf(accountId, ids, traceparent);
-    const unseen = ids.filter((id) => !summaries.has(id));
-    return pageAnswer(
-      answer,
-      accountId,
-      page,
-      summaries,
-      await this.#descriptionsOf(accountId, unseen),
-    );
+    return { ...found, indexedUntil };
+  }
+
+  #loadDirectory(accountId: string): void {
+    const { gate } = this.#ports;
+    if (isServed(gate, gate.shardOf(accountId))) this.#directories.activateEagerly(accountId);
   }
 
   async #readFleet(

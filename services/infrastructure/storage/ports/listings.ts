@@ -33,6 +33,18 @@ const LISTED_BYTES = 178;
 /** Characters that V8 stores in two bytes. A single such character widens the whole text. */
 const WIDE = /[\u0100-\uffff]/;
 
+/** Page of an account's listing in the order of creation. Equal times are ordered by id. */
+export type CreationPage = {
+  readonly limit: number;
+  readonly offset: number;
+  readonly order: 'asc' | 'desc';
+  /** Row before the page; undefined: the page begins at the first row. */
+  readonly after: Pick<ListedInstance, 'createdAtMs' | 'instanceId'> | undefined;
+};
+
+/** Some rows of an account, and the number of its instances at the same time. */
+export type ListedPart = { readonly total: number; readonly rows: readonly ListedInstance[] };
+
 /** Listings of all accounts. Methods throw `service_unavailable`. */
 export interface ListingStore {
   /** Writes a row unless a row or a removal with a higher version is stored. */
@@ -44,6 +56,11 @@ export interface ListingStore {
    * the first row above `bytesMax` and reads no further rows.
    */
   listed(accountId: string, bytesMax?: number): Promise<ListedInstance[]>;
+  /**
+   * Reads a page without the other rows of the account. Contains every change whose write was
+   * answered before. Absent: the store does not keep rows in the order of creation.
+   */
+  byCreation?(accountId: string, page: CreationPage): Promise<ListedPart>;
   /** The row of one instance; undefined if no row was put or the row was removed. */
   find(accountId: string, instanceId: string): Promise<ListingRow | undefined>;
   /** All rows of an account, in no particular order. For tools. */

@@ -1,5 +1,7 @@
 import type { Clock } from '#stdlib/clock';
 import {
+  type CreationPage,
+  type ListedPart,
   type ListingRow,
   listedOf,
   listingBudget,
@@ -21,6 +23,25 @@ const LISTINGS = new CheckedTable({
 const PAGE = LISTINGS.select(
   `WHERE account_id = ? AND instance_id > ? ORDER BY instance_id LIMIT ${PAGE_ROWS}`,
 );
+
+/** Number of instances of an account, from the totals that triggers keep. */
+const TOTAL = `SELECT
+    coalesce((SELECT rows FROM sums WHERE name = 'listings' AND part = ?1), 0)
+    - coalesce((SELECT rows FROM sums WHERE name = 'removed_listings' AND part = ?1), 0) AS total`;
+
+/** Query for a page by creation with the total, in one snapshot. Without rows, one row of nulls. */
+function creationPageQuery(than: '<' | '>', order: 'DESC' | 'ASC'): string {
+  const page = LISTINGS.select(`WHERE account_id = ?1 AND removed_at_ms IS NULL
+    AND (created_at_ms, instance_id) ${than} (?2, ?3)
+    ORDER BY created_at_ms ${order}, instance_id ${order} LIMIT ?4 OFFSET ?5`);
+  return `SELECT page.*, total FROM (${TOTAL}) LEFT JOIN (${page}) AS page
+    ORDER BY created_at_ms ${order}, instance_id ${order}`;
+}
+
+const CREATION_PAGE = {
+  asc: { sql: creationPageQuery('>', 'ASC'), start: -1 },
+  desc: { sql: creationPageQuery('<', 'DESC'), start: Number.MAX_SAFE_INTEGER },
+};
 
 /**
  * Listings in an SQLite file. A removal leaves a tombstone row until `deleteExpired` deletes it.
@@ -56,6 +77,7 @@ export function sqliteListingStore(
       const row = await LISTINGS.find(database, 'listing_find', [accountId, instanceId]);
       return row && isListed(row) ? rowIn(row) : undefined;
     },
+    byCreation: (accountId, page) => byCreation(database, accountId, page),
     pages,
     load: async (accountId) => (await Array.fromAsync(pages(accountId))).flat(),
   };
@@ -76,6 +98,23 @@ async function* pagesOf(
     if (listed.length > 0) yield listed;
   }
   await whole;
+}
+
+async function byCreation(
+  database: SqliteDatabase,
+  accountId: string,
+  { limit, offset, order, after }: CreationPage,
+): Promise<ListedPart> {
+  const { sql, start } = CREATION_PAGE[order];
+  const { createdAtMs, instanceId } = after ?? { createdAtMs: start, instanceId: '' };
+  const values = [accountId, createdAtMs, instanceId, limit, offset];
+  const found = await database.read({ operation: 'listing_page', sql, values });
+  const rows = found.filter(([account]) => account !== null).map((row) => row.slice(0, -1));
+  const [first = []] = found;
+  return {
+    total: wholeIn(first, first.length - 1),
+    rows: LISTINGS.rowsOf(rows).map((row) => listedOf(rowIn(row))),
+  };
 }
 
 function put(accountId: string, row: ListingRow, removedAtMs: number | null): Statement {

@@ -313,3 +313,15 @@ CREATE TABLE index_parts (
   checksum INTEGER NOT NULL,
   PRIMARY KEY (account_id, part)
 ) STRICT;
+
+-- version 3
+
+-- Order of creation, for pages that are read before the whole listing is loaded.
+CREATE INDEX listings_by_creation ON listings (account_id, created_at_ms, instance_id) WHERE removed_at_ms IS NULL;
+
+-- Number of removed rows of each account. The rows of an account less these rows are its instances.
+INSERT INTO sums SELECT 'removed_listings', account_id, count(*), 0 FROM listings WHERE removed_at_ms IS NOT NULL GROUP BY account_id;
+
+CREATE TRIGGER removed_listings_inserted AFTER INSERT ON listings WHEN new.removed_at_ms IS NOT NULL BEGIN INSERT INTO sums VALUES ('removed_listings', new.account_id, 1, 0) ON CONFLICT DO UPDATE SET rows = rows + 1; END;
+CREATE TRIGGER removed_listings_updated AFTER UPDATE ON listings WHEN (old.removed_at_ms IS NULL) <> (new.removed_at_ms IS NULL) BEGIN INSERT INTO sums VALUES ('removed_listings', new.account_id, iif(new.removed_at_ms IS NULL, -1, 1), 0) ON CONFLICT DO UPDATE SET rows = rows + excluded.rows; END;
+CREATE TRIGGER removed_listings_deleted AFTER DELETE ON listings WHEN old.removed_at_ms IS NOT NULL BEGIN UPDATE sums SET rows = rows - 1 WHERE name = 'removed_listings' AND part = old.account_id; END;
