@@ -3,7 +3,7 @@ import { statSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
-import { listenForStop } from '#startup/process/lifetime';
+import { listenForStop } from '#startup/process/stop-signals';
 
 /** Folder of the compile cache in the user's home folder. */
 const CACHE_FOLDER = '.cache/identity-engine/node';
@@ -21,7 +21,11 @@ process.exitCode = await runCommand(process.argv[2] ?? '', process.argv.slice(3)
  */
 function keepCompiledCode(): void {
   const home = ownHome();
-  if (home !== undefined) enableCompileCache(join(home, CACHE_FOLDER));
+  if (home === undefined) return;
+  const folder = join(home, CACHE_FOLDER);
+  enableCompileCache(folder);
+  // Threads, such as the threads of a data file, find the folder only in the environment.
+  process.env['NODE_COMPILE_CACHE'] ??= folder;
 }
 
 /**

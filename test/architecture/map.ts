@@ -136,8 +136,8 @@ export const RESTRICTED: Record<string, { word: RegExp; home: RegExp }> = {
   },
   'process.env': {
     word: /process\.env/,
-    // A sample for customers is text.
-    home: /^services\/(config|programs\/console\/pages\/webhooks\/verify-samples)\.ts$/,
+    // A sample for customers is text. The entry point sets the folder of the compile cache.
+    home: /^services\/(config|main|programs\/console\/pages\/webhooks\/verify-samples)\.ts$/,
   },
   'an HTTP status of the API': { word: /\.(code|status)\(\d{3}\)/, home: /^$/ },
   'the wall clock': {

@@ -5,8 +5,15 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { runMain } from '#test/support/process-run';
+import { turnOfEvents } from '#test/support/settled';
 
 const cache = suite("the service's compile cache of Node.js");
+
+/** Compiled files of a standalone process at least. */
+const FILES_MIN = 300;
+
+/** Maximum lifetime of a process that writes no cache, in milliseconds. */
+const RUN_MS_MAX = 10_000;
 
 let home = '';
 
@@ -33,6 +40,23 @@ cache("is in the user's home folder by default", async () => {
   assert.ok(kept.length > 20, `${kept}`);
   assert.is(await helpWith({ HOME: home }), first);
 });
+
+// The cache was written at the end of a process, and a killed process left none.
+cache('is written when the service is ready, not only at its end', async () => {
+  const kept = join(home, 'killed');
+  const own = { NODE_COMPILE_CACHE: kept, NODE_DISABLE_COMPILE_CACHE: undefined };
+  const run = runMain(['standalone'], { HOME: '/dev/null', ...own }, RUN_MS_MAX);
+  await run.says(/is ready/);
+  // The cache is written directly after this line.
+  while (run.child.signalCode === null && (await filesIn(kept)) < FILES_MIN) await turnOfEvents();
+  run.child.kill('SIGKILL');
+  await run.ended;
+  assert.ok((await filesIn(kept)) >= FILES_MIN);
+});
+
+async function filesIn(folder: string): Promise<number> {
+  return (await readdir(folder, { recursive: true })).length;
+}
 
 for (const [what, nowhere] of [
   ['in an unwritable home folder', '/dev/null'],

@@ -1,8 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { assertStorageNamed, type Config, ConfigError, readConfig } from '#config';
 import { beginLog, printRefusal, refusalReporter } from '#startup/process/dependencies';
-import { endOnUncaught, exitCodeOf, live } from '#startup/process/lifetime';
+import { endOnUncaught, live } from '#startup/process/lifetime';
 import { logOrigin } from '#startup/process/node-name';
+import { exitCodeOf } from '#startup/process/stop-signals';
 import { assertProduction } from '#startup/production';
 import { systemClock } from '#stdlib/clock';
 import { releaseOf } from '#stdlib/release';
@@ -10,7 +11,10 @@ import { createLogger, STANDARD_ERROR, STANDARD_OUTPUT } from '#telemetry/logger
 
 /** Roles of the executable, loaded on demand. */
 const PARTS = {
-  standalone: async () => (await import('#startup/standalone')).openStandalone,
+  standalone: async (config: Config) => {
+    await (await import('#startup/ports')).prepareStores(config);
+    return (await import('#startup/standalone')).openStandalone;
+  },
   edge: async () => (await import('#startup/edge')).openEdge,
   engine: async () => (await import('#startup/engine')).openEngine,
   limiter: async () => (await import('#startup/limiter')).openLimiter,
@@ -70,7 +74,7 @@ export async function runCommand(
     const logger = createLogger(config.SERVICE_LOG_LEVEL, logOrigin(config, part));
     endOnUncaught(logger);
     beginLog(logger, config);
-    const open = await PARTS[part]();
+    const open = await PARTS[part](config);
     const code = await live((signal) => open(config, signal), stop, report, config);
     // Exit, because a failed start may leave something open, for example a driver's socket.
     if (code !== 0) process.exit(code);

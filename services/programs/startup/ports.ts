@@ -33,6 +33,13 @@ export async function openStores(config: Config, foundation: Foundation): Promis
   }
 }
 
+/** Starts what the configured stores of a standalone process need, while its modules load. */
+export async function prepareStores({ SERVICE_STORAGE: storage }: Config): Promise<void> {
+  if (storage !== 'sqlite') return;
+  const { startSpareThreads } = await import('#storage/sqlite/spare-threads');
+  startSpareThreads();
+}
+
 /** Payment provider with its options. */
 export type ProviderChoice =
   | ({ readonly kind: 'stripe' } & StripeOptions)

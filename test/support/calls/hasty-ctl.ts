@@ -1,7 +1,7 @@
 import { readConfig } from '#config';
 import { runCtl } from '#ctl/ctl';
 import { openCtlCluster, openCtlFile } from '#startup/ctl-ports';
-import { listenForStop } from '#startup/process/lifetime';
+import { listenForStop } from '#startup/process/stop-signals';
 import { writeOut } from '#startup/process/terminal';
 import { storePlaces } from '#startup/stores/places';
 import { systemClock } from '#stdlib/clock';

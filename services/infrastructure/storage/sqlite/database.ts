@@ -54,7 +54,7 @@ export interface SqliteDatabase {
 }
 
 /**
- * Start parameters of a thread. `opened`: identity of the file that the serving process opened.
+ * First message to a thread. `opened`: identity of the file that the serving process opened.
  * `closes`: set for the thread that closes last. If no other process serves the file, that thread
  * removes the open mark of the file.
  */

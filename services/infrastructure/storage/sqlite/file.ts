@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { Fault } from '#errors/fault';
 import { type Clock, withinMs } from '#stdlib/clock';
 import { statementDurations } from '#storage/ports/schema-versions';
@@ -23,6 +23,7 @@ import {
   UnusableFile,
 } from '#storage/sqlite/failures';
 import { FilePlace } from '#storage/sqlite/file-place';
+import { newThread } from '#storage/sqlite/spare-threads';
 import type { Metrics } from '#telemetry/metrics';
 
 /** Failure of a request: the name of the result code, and a line for operators. */
@@ -69,6 +70,7 @@ export class SqliteFile implements SqliteDatabase, AsyncDisposable {
   readonly #observe: ObserveRequest | undefined;
   readonly #file: string;
   #opened: FileThread | undefined;
+  #isClosing = false;
   readonly #served: ServedConnection | undefined;
   /** Expected place of the file; undefined in a tool. */
   readonly place: FilePlace | undefined;
@@ -106,6 +108,7 @@ export class SqliteFile implements SqliteDatabase, AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosing = true;
     // The writer closes last, because the last connection checkpoints and removes the WAL.
     await using closing = new AsyncDisposableStack();
     closing.defer(() => this.#served?.release());
@@ -117,7 +120,7 @@ export class SqliteFile implements SqliteDatabase, AsyncDisposable {
   }
 
   /**
-   * Checks every page, in a separate thread. For a file of many gigabytes, this may take minutes.
+   * Checks every page, in a separate thread, which then serves long queries. For a file of many gigabytes, this may take minutes.
    * Rejects with `UnusableFile` if a page is damaged.
    */
   async check(): Promise<void> {
@@ -136,11 +139,12 @@ export class SqliteFile implements SqliteDatabase, AsyncDisposable {
       if (!(error instanceof ThreadRefusal)) throw error;
       throw new UnusableFile(failureLine(this.#file, error.failure), { cause: error });
     } finally {
-      await thread.ask({ kind: 'close' });
+      if (this.#opened === undefined && !this.#isClosing) this.#opened = thread;
+      else await thread.ask({ kind: 'close' });
     }
   }
 
-  /** Thread for long queries, started on first use. */
+  /** Thread for long queries. In a tool, started on first use. */
   get #longReader(): FileThread {
     const opened = this.#served?.opened;
     this.#opened ??= new FileThread({ file: this.#file, opened }, this.#clock);
@@ -204,8 +208,7 @@ class FileThread {
 
   constructor(data: ThreadData, clock: Clock) {
     this.#clock = clock;
-    this.#worker = new Worker(new URL('thread.ts', import.meta.url), { workerData: data });
-    this.#worker.unref();
+    this.#worker = newThread();
     this.#worker.on('message', (answer: ThreadAnswer) => this.#take(answer));
     this.#worker.on('error', (error: Error) => {
       this.#end(error);
@@ -214,6 +217,9 @@ class FileThread {
       throw error;
     });
     this.#worker.on('exit', () => this.#end(new Error('the thread of the file has ended')));
+    this.#worker.postMessage(data);
+    // A listener of messages keeps the process alive.
+    this.#worker.unref();
   }
 
   /**

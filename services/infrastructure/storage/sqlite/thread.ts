@@ -1,5 +1,6 @@
+import { flushCompileCache } from 'node:module';
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { type MessagePort, parentPort } from 'node:worker_threads';
 import {
   bytesOf,
   type Row,
@@ -126,6 +127,8 @@ function start(port: MessagePort, data: ThreadData): void {
   } catch {
     // The first request tries again and reports the error.
   }
+  // A killed process would leave no compiled code for its next start.
+  flushCompileCache();
 }
 
 /** A waiting transaction and the callbacks for its outcome. */
@@ -287,4 +290,5 @@ class PreparedStatements {
   }
 }
 
-if (parentPort !== null) start(parentPort, workerData as ThreadData);
+const port = parentPort;
+port?.once('message', (data: ThreadData) => start(port, data));

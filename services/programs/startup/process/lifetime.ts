@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { constants } from 'node:os';
+import { flushCompileCache } from 'node:module';
 import { type Config, ConfigError } from '#config';
 import { readHostPort } from '#stdlib/network';
 import { type Logger, STANDARD_OUTPUT } from '#telemetry/logger';
@@ -39,6 +39,8 @@ export async function live(
   let opened: Opened;
   try {
     opened = await open(stop);
+    // A killed process would leave no compiled code for its next start.
+    flushCompileCache();
   } catch (error) {
     if (!stop.aborted) {
       report(lineOf(error, config));
@@ -148,37 +150,6 @@ export function say(
   logger.info({ addresses }, 'ready');
   const list = Object.entries(addresses).map(([name, address]) => `${name} ${address}`);
   STANDARD_OUTPUT.write(`${service} is ready: ${list.join(', ')}\n`);
-}
-
-/**
- * Signals that request an orderly shutdown. A closed terminal sends SIGHUP. Changed certificates
- * and secrets need no signal, because their files are watched.
- */
-const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-
-/** Offset that shells add to a signal's number for the exit code. */
-const ENDED_BY_SIGNAL = 128;
-
-/**
- * Listens for SIGINT, SIGTERM and SIGHUP from this call on. The result aborts at the first signal.
- * A second signal ends the process immediately. The executable calls this function first, because
- * the kernel drops signals without a listener to process 1 of a container.
- */
-export function listenForStop(): AbortSignal {
-  const stopping = new AbortController();
-  for (const name of STOP_SIGNALS) {
-    process.on(name, () => {
-      if (stopping.signal.aborted) process.exit(1);
-      stopping.abort(name);
-    });
-  }
-  return stopping.signal;
-}
-
-/** Exit code of a command that a stop signal has ended. Shells report the same code. */
-export function exitCodeOf(stop: AbortSignal): number {
-  const name = STOP_SIGNALS.find((each) => each === stop.reason);
-  return name === undefined ? 1 : ENDED_BY_SIGNAL + constants.signals[name];
 }
 
 /** Conditions that a process waits for before it can serve, shown by its readiness probe. */
