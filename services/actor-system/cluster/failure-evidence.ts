@@ -78,8 +78,9 @@ export class Evidence {
     this.progress = new JournalProgress(nowMs);
   }
 
-  /** Replaces the set of watched owners. */
-  watch(owners: ReadonlySet<string>, nowMs: number): void {
+  /** Replaces the set of watched owners. Returns whether an owner is new. */
+  watch(owners: ReadonlySet<string>, nowMs: number): boolean {
+    let hasNew = false;
     for (const known of [...this.#watched.keys()]) if (!owners.has(known)) this.#drop(known);
     for (const known of [...this.#sealed.keys()]) if (!owners.has(known)) this.#drop(known);
     for (const owner of owners) {
@@ -87,7 +88,9 @@ export class Evidence {
       const suspectedMs = Number.NEGATIVE_INFINITY;
       const blank = { isReported: false, findings: undefined };
       this.#watched.set(owner, { sinceMs: nowMs, suspectedMs, ...blank });
+      hasNew = true;
     }
+    return hasNew;
   }
 
   /**

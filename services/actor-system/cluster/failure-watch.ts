@@ -34,6 +34,11 @@ type FailureWatchPorts = {
 type FailureWatchConfig = Watcher & {
   readonly service: ShardedService;
   readonly prefix: string;
+  /**
+   * Whether this process is the only one that uses the store. Every owner is then a predecessor of
+   * this process, so new owners are examined at once. Absent: false.
+   */
+  readonly isOnlyWriter?: boolean | undefined;
 };
 
 /**
@@ -43,6 +48,7 @@ type FailureWatchConfig = Watcher & {
  */
 export class FailureWatch implements Disposable {
   readonly #subject: string;
+  readonly #isOnlyWriter: boolean;
   readonly #ports: FailureWatchPorts;
   readonly #evidence: Evidence;
   readonly #listeners = new Listeners<[]>();
@@ -51,6 +57,7 @@ export class FailureWatch implements Disposable {
   constructor(config: FailureWatchConfig, ports: FailureWatchPorts) {
     const { bus, clock } = ports;
     this.#subject = `${config.prefix}.${config.service}.suspect`;
+    this.#isOnlyWriter = config.isOnlyWriter ?? false;
     this.#ports = ports;
     this.#evidence = new Evidence(config, clock.monotonicMs());
     this.#opened.use(every(clock, WATCH_PERIOD_MS, () => this.#look()));
@@ -60,7 +67,8 @@ export class FailureWatch implements Disposable {
 
   /** Replaces the set of watched incarnations: the owners of shards. */
   watch(owners: ReadonlySet<string>): void {
-    this.#evidence.watch(owners, this.#nowMs);
+    const hasNew = this.#evidence.watch(owners, this.#nowMs);
+    if (hasNew && this.#isOnlyWriter) this.#beginExaminations();
   }
 
   /** Whether an incarnation is sealed. A sealed incarnation cannot acknowledge writes. */
@@ -107,8 +115,12 @@ export class FailureWatch implements Disposable {
   }
 
   #look(): void {
+    this.#evidence.progress.look(this.#ports.takeSlowestAppendMs(), this.#nowMs);
+    this.#beginExaminations();
+  }
+
+  #beginExaminations(): void {
     const nowMs = this.#nowMs;
-    this.#evidence.progress.look(this.#ports.takeSlowestAppendMs(), nowMs);
     for (const verdict of verdicts(this.#heard(), nowMs)) {
       this.#evidence.begin(verdict.owner, nowMs);
       this.#examine(verdict)

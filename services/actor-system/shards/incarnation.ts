@@ -231,9 +231,9 @@ function detectorOf(
   members: Membership,
   writer: JournalWriter,
 ): FailureWatch {
-  const { service, prefix, incarnation, node, address, isDirect } = config;
+  const { service, prefix, incarnation, node, address, isDirect, isOnlyWriter } = config;
   return new FailureWatch(
-    { service, prefix, incarnation, node, address, isDirect },
+    { service, prefix, incarnation, node, address, isDirect, isOnlyWriter },
     {
       bus,
       clock,

@@ -2,6 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newScene, SILENT } from '#test/cluster/membership/watch-fixture';
 import { MANY, oneOfMany } from '#test/cluster/membership/watched-nodes';
+import { turnOfEvents } from '#test/support/settled';
 
 const alive = suite('an owner that is alive');
 
@@ -92,6 +93,15 @@ dead(
     assert.equal([reasons, await isSealed('a')], [['dead'], false]);
   },
 );
+
+// A process that started again on its file waited for the next period of 250 ms.
+dead('is sealed at once if no other process uses the store', async () => {
+  const { world, detector } = await newScene([], true);
+  await world.stored.begin('before', 'me:1');
+  detector.watch(new Set(['before']));
+  await turnOfEvents();
+  assert.ok(detector.isSealed('before'));
+});
 
 dead('is not sealed while the store does not answer, and is sealed when it does', async () => {
   const { live, world, growing, talking, detector } = await newScene();

@@ -3,7 +3,10 @@ import { ClusterWorld } from '#test/cluster/membership/cluster-fixture';
 import { pass } from '#test/support/passing';
 
 /** `me` watches other owners of shards, whose processes answer and whose journals grow. */
-export async function newScene(others: readonly string[] = ['a', 'b', 'c']) {
+export async function newScene(
+  others: readonly string[] = ['a', 'b', 'c'],
+  isOnlyWriter: boolean | undefined = undefined,
+) {
   const world = new ClusterWorld();
   const members = world.members('me');
   const reasons: string[] = [];
@@ -17,6 +20,7 @@ export async function newScene(others: readonly string[] = ['a', 'b', 'c']) {
       node: 'me',
       address: 'me:1',
       isDirect: true,
+      isOnlyWriter,
     },
     {
       ...world,
