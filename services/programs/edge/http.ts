@@ -8,6 +8,11 @@ import { putNewest } from '#stdlib/hash-map';
 import { IDLE_CONNECTION_MS_MAX } from '#stdlib/network';
 import type { RequestTrace } from '#telemetry/tracer';
 
+/** Refuses a schema of a route: endpoints check their input with zod. */
+function noSchema(): never {
+  throw new Error('routes have no schema of Fastify');
+}
+
 /**
  * Protective limits for the HTTP listener, in milliseconds and bytes. Source: attacks, "Fastify
  * hardening recipe".
@@ -27,6 +32,8 @@ export const HTTP_LIMITS = {
    * While an unread answer waits, `edge/listen/slow-peers` decides instead.
    */
   connectionTimeout: 15_000,
+  /** Fastify's own compilers of schemas would load a hundred modules at the start. */
+  schemaController: { compilersFactory: { buildValidator: noSchema, buildSerializer: noSchema } },
   routerOptions: { caseSensitive: true, ignoreTrailingSlash: false, maxParamLength: 200 },
   http: {
     maxHeaderSize: 8 * 1_024,
