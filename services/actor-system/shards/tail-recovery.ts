@@ -246,11 +246,13 @@ export class RecoveredRecords {
    */
   hold(shard: number, epoch: number, records: readonly TailRecord[], offset: number): void {
     const tails = new Map<string, RecoveredTail>();
-    const byActor = Map.groupBy(records, ({ actor, actorId }) => keyOf(actor, actorId));
-    for (const [key, ofActor] of byActor) {
-      // These lines may be kept for long, so copy them. Slices would keep the whole group text in
-      // memory.
-      tails.set(key, { lines: cutLoose(ofActor.map(({ line }) => line)), offset });
+    for (const [actor, ofKind] of Map.groupBy(records, (record) => record.actor)) {
+      for (const [actorId, ofActor] of Map.groupBy(ofKind, (record) => record.actorId)) {
+        // These lines may be kept for long, so copy them. Slices would keep the whole group text in
+        // memory.
+        const lines = cutLoose(ofActor.map(({ line }) => line));
+        tails.set(keyOf(actor, actorId), { lines, offset });
+      }
     }
     const claims = this.#claims.get(shard) ?? new Map<number, Claim>();
     claims.set(epoch, { tails, offset });
