@@ -4,7 +4,7 @@ import { untilStored } from '#bench/measures/gauges';
 import type { Label, Server } from '#bench/processes/servers';
 
 /** Numbers of connections in the durable comparison. Source: the project's targets. */
-export const DURABLE_CONNECTIONS = [64, 256] as const;
+const DURABLE_CONNECTIONS = [64, 256] as const;
 
 /** Durations and repetitions of a durable comparison, in seconds. */
 export type DurableSizes = RoundSizes & {

@@ -2,9 +2,44 @@ import { mebibytes, numberText, spreadOf, spreadText } from '#bench/measures/sta
 import { INSTANCE_BYTES_MAX } from '#bench/memory/instances';
 import { COLD_START_MS_MAX } from '#bench/memory/starts';
 import type { FileLook } from '#bench/one-file/file-watch';
-import type { OneFileFindings } from '#bench/one-file/measure';
-import { atMost, type Figure, type Findings, figure, type Table } from '#bench/page/part';
+import { measureOneFile, type OneFileFindings, type Sizes } from '#bench/one-file/measure';
+import {
+  atMost,
+  type Figure,
+  type Findings,
+  figure,
+  type Part,
+  type Table,
+} from '#bench/page/part';
 import { latenciesOf, pageFigure } from '#bench/scale/rates/latencies';
+
+// The load lasts more than twice the maximum delay of a checkpoint.
+const FULL: Sizes = {
+  instances: 1_000_000,
+  rate: 1_000,
+  seconds: 300,
+  pages: 1_000,
+  memory: 20_000,
+};
+const QUICK: Sizes = { instances: 20_000, rate: 200, seconds: 15, pages: 20, memory: 0 };
+
+/**
+ * One SQLite file with a million instances: history pages, starts after a clean stop and after a
+ * crash, bytes per table, and the size of the journal under a steady load.
+ */
+export const largeFile: Part = {
+  name: 'large-file',
+  group: 'file',
+  title: 'One large file',
+  about:
+    'A process serves a SQLite file with 1,000,000 instances in one account and 10,000,000 ' +
+    'observations. 90 % of the instances have 4 observations, 9 % have 40, 1 % has 280. The ' +
+    'benchmark wrote this data in the same form as the checkpoints of the service. `heads` has the ' +
+    'newest history rows.',
+  missed: 'A start reads the journal from the oldest record that no checkpoint contains.',
+  measure: async ({ isQuick, print }) =>
+    oneFileFindings(await measureOneFile(isQuick ? QUICK : FULL, print)),
+};
 
 /** Share of the load after which the journal is steady: checkpoints lag up to two minutes. */
 const STEADY_SHARE = 0.5;
@@ -13,7 +48,7 @@ const STEADY_SHARE = 0.5;
 const FIRST_PAGE_MS_MAX = 100;
 
 /** Figures and tables of a run. */
-export function oneFileFindings(found: OneFileFindings): Findings {
+function oneFileFindings(found: OneFileFindings): Findings {
   return {
     figures: [...ofStarts(found), ...ofPages(found), ...ofBytes(found), ...ofMemory(found)],
     tables: [tablesOf(found)],

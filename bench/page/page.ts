@@ -139,7 +139,7 @@ function isQuantity(cell: Exclude<Cell, string>): cell is Quantity {
 }
 
 /** Text of a quantity, such as `12.5 (11.0..14.2)`. */
-export function quantityText(quantity: Quantity, decimals: number): string {
+function quantityText(quantity: Quantity, decimals: number): string {
   if (typeof quantity === 'number') return numberText(quantity, decimals);
   return spreadText(quantity, decimals);
 }

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
+import { readResults } from '#bench/page/results';
 import { APPRAISAL_RULES } from '#clients/typescript/src/agent/appraiser';
 import { describeVariables } from '#config';
-import { UNIT_COSTS } from '#ctl/capacity/capacity';
+import { engineWork, UNIT_COSTS } from '#ctl/capacity/capacity';
 import { CAPACITY } from '#ctl/capacity/command';
 import type { Command, Values } from '#ctl/command';
 import { synopsis } from '#ctl/command-line';
 import { COMMANDS } from '#ctl/ctl';
-import { accuracyLines } from '#deploy/documents/capacity-accuracy';
 import { characterLines } from '#deploy/documents/characters';
 import { tableLines } from '#deploy/documents/markdown-table';
 import { wrapped } from '#deploy/documents/wrapped-text';
@@ -48,6 +48,42 @@ function plannedClusterLines(): string[] {
     CAPACITY.run(EXAMPLE).text,
     '```',
   ];
+}
+
+/** Cells of the part `growth` of the benchmark. CPU in µs per observation. */
+type GrowthCells = readonly [
+  observationsPerS: number,
+  p50Ms: number,
+  p99Ms: number,
+  cpu: { readonly engine: number; readonly cassandra: number },
+  recordsPerGroup: number,
+  appendMs: number,
+  active: number,
+];
+
+/** Sentence about computed CPU, divided by measured CPU, in the rows of the part `growth`. */
+function accuracyLines(): string[] {
+  const rows = readResults()['growth']?.tables?.[0]?.rows ?? [];
+  const ratios = rows
+    .filter(({ name }) => !name.includes('not in memory'))
+    .map(({ cells }) => ratiosOf(cells as unknown as GrowthCells));
+  const rangeOf = (part: 'engines' | 'cassandra') => {
+    const values = ratios.map((ratio) => ratio[part]);
+    return `${Math.min(...values).toFixed(2)} to ${Math.max(...values).toFixed(2)} times`;
+  };
+  const sentence =
+    `In ${ratios.length} measurements with 100 to 1,000,000 instances, computed CPU for engines is ` +
+    `${rangeOf('engines')} the measured CPU. Computed CPU for Cassandra is ` +
+    `${rangeOf('cassandra')} the measured CPU.`;
+  return wrapped(sentence).split('\n');
+}
+
+function ratiosOf([observations, , , cpu, , , active]: GrowthCells) {
+  const load = { observations, instances: active, keyedShare: 0, headroom: 0 };
+  const { busy, groupRecords, perCheckpoint } = engineWork(load, 1, UNIT_COSTS);
+  const { observation, append, head } = UNIT_COSTS.cassandra;
+  const us = observation + append / groupRecords + head / perCheckpoint;
+  return { engines: (busy * 1e6) / observations / cpu.engine, cassandra: us / cpu.cassandra };
 }
 
 /** A section per dashboard, with purpose, picture and panels. */

@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { agedParts, COMMITS_MAX, hotCommitsSince } from '#bench/page/age';
 import { comparedIn } from '#bench/page/comparison';
 import { overview } from '#bench/page/overview';
 import { PAGE_FILE, pageOf } from '#bench/page/page';
-import { readResults } from '#bench/page/results';
+import { agedParts, COMMITS_MAX, hotCommitsSince, readResults } from '#bench/page/results';
 import { PARTS } from '#bench/parts';
 
 const page = suite('the page of results');

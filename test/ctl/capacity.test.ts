@@ -4,13 +4,7 @@ import * as assert from 'uvu/assert';
 import { parse } from 'yaml';
 import { UNFLUSHED_BYTES_MAX } from '#actor-runtime/actor-bounds';
 import { describeVariables } from '#config';
-import {
-  ASSUMED,
-  capacityFor,
-  type Load,
-  UNIT_COSTS,
-  unitCostsOf,
-} from '#ctl/capacity/capacity';
+import { ASSUMED, capacityFor, type Load, UNIT_COSTS, unitCostsOf } from '#ctl/capacity/capacity';
 import { MEASURED, type MeasuredFigures } from '#ctl/capacity/measured';
 import { PEERS_MAX } from '#routing/retry-policy';
 import { ctl } from '#test/ctl/ctl-run';

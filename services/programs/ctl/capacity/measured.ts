@@ -1,4 +1,4 @@
-import benchmark from '../../../../bench/results.json' with { type: 'json' };
+import { readFileSync } from 'node:fs';
 
 /* Measured figures that `ctl capacity` calculates with, from the newest results of the benchmark. */
 
@@ -18,7 +18,9 @@ type PartResults = {
   }[];
 };
 
-const RESULTS: Readonly<Record<string, PartResults>> = benchmark;
+const RESULTS: Readonly<Record<string, PartResults>> = JSON.parse(
+  readFileSync(new URL('../../../../bench/results.json', import.meta.url), 'utf8'),
+);
 
 /** Parts of the benchmark that the figures come from. */
 const USED = ['cluster', 'many', 'growth', 'instances'] as const;
