@@ -1,7 +1,5 @@
 /* The edge's engine calls. Sets each call's deadline once, for all later hops. */
-
-import { strict as assert } from 'node:assert';
-import { createHmac, hash, randomInt } from 'node:crypto';
+import { createHmac, createSecretKey, hash, type KeyObject, randomInt } from 'node:crypto';
 import type { Caller } from '#edge/http';
 import type { AuditedCall } from '#edge/serve/account';
 import { Fault, faultFor, invalid, toFault } from '#errors/fault';
@@ -325,11 +323,12 @@ export function isIdempotencyKey(text: string): boolean {
  * A caller who could compute names could merge two calls into one charge.
  */
 export class CallIds {
-  readonly #names: Reloadable<TextHmac>;
+  /** A key object, created once: raw bytes would cost 12 µs per name. */
+  readonly #nameKey: Reloadable<KeyObject>;
   #next = randomInt(2 ** 46) * 2 ** 5;
 
   constructor(secrets: Reloadable<readonly string[]>) {
-    this.#names = derivedFrom(secrets, namesOf);
+    this.#nameKey = derivedFrom(secrets, nameKeyOf);
   }
 
   /** A new id. Each edge counts from a random start, so two edges' ids rarely collide. */
@@ -353,60 +352,19 @@ export class CallIds {
   ): CallName {
     const scope = kind === 'create' ? 'create' : `on ${instanceId}`;
     const named = [caller.accountId, scope, key].join('\n');
-    const digest = this.#names.current.hexOf(named);
+    const digest = createHmac('sha256', this.#nameKey.current).update(named).digest();
     const callId = KEYED_ID_START + bitsOf(digest, 0, 51);
     return { callId, callTag: Math.max(1, bitsOf(digest, 8, 52)) };
   }
 }
 
-function namesOf([secret = '']: readonly string[]): TextHmac {
-  return new TextHmac(createHmac('sha256', secret).update(CALL_NAME_LABEL).digest());
+function nameKeyOf([secret = '']: readonly string[]): KeyObject {
+  return createSecretKey(createHmac('sha256', secret).update(CALL_NAME_LABEL).digest());
 }
 
-/** Integer from `bits` bits (49 to 56) of a hex digest, from byte `start` on. */
-function bitsOf(digest: string, start: number, bits: number): number {
-  const at = 2 * start;
-  const high = Number.parseInt(digest.slice(at, at + 12), 16);
-  const low = Number.parseInt(digest.slice(at + 12, at + 14), 16);
-  return high * 2 ** (bits - 48) + (low >> (56 - bits));
-}
-
-/** Bytes of a block and of a digest of SHA-256. */
-const BLOCK_BYTES = 64;
-const DIGEST_BYTES = 32;
-
-/** Initial room for a text, in bytes. Enough for every valid instance id and key. */
-const TEXT_BYTES = 512;
-
-/**
- * HMAC-SHA256 of texts under one key (RFC 2104). Uses `hash`, because an Hmac object is slower and
- * has a finalizer, which delays the garbage collector.
- */
-class TextHmac {
-  /** The padded key, then the text. */
-  #inner = Buffer.alloc(BLOCK_BYTES + TEXT_BYTES, 0x36);
-  /** The padded key, then the inner digest. */
-  readonly #outer = Buffer.alloc(BLOCK_BYTES + DIGEST_BYTES, 0x5c);
-
-  /** `key` has at most `BLOCK_BYTES` bytes. */
-  constructor(key: Buffer) {
-    assert(key.length <= BLOCK_BYTES, 'the key of an HMAC fits into a block');
-    for (const [index, byte] of key.entries()) {
-      this.#inner[index] = byte ^ 0x36;
-      this.#outer[index] = byte ^ 0x5c;
-    }
-  }
-
-  /** Hex digest of a text. */
-  hexOf(text: string): string {
-    // UTF-8 takes at most three bytes per UTF-16 unit.
-    const room = BLOCK_BYTES + 3 * text.length;
-    if (room > this.#inner.length) this.#inner = Buffer.concat([this.#inner], room);
-    const length = this.#inner.write(text, BLOCK_BYTES);
-    const digest = hash('sha256', this.#inner.subarray(0, BLOCK_BYTES + length), 'binary');
-    this.#outer.write(digest, BLOCK_BYTES, 'binary');
-    return hash('sha256', this.#outer);
-  }
+/** Integer from `bits` digest bits (49 to 56), from byte `start` on. */
+function bitsOf(digest: Buffer, start: number, bits: number): number {
+  return digest.readUIntBE(start, 6) * 2 ** (bits - 48) + ((digest[start + 6] ?? 0) >> (56 - bits));
 }
 
 /** Instance id for a keyed create. `attempt` counts earlier uses of the key. */
