@@ -204,25 +204,6 @@ collector('sends its spans when it is closed', async () => {
   assert.ok(bodies.length > 0);
 });
 
-collector('sends the error of a span, and the newest 256 of its links', async () => {
-  let body = '';
-  {
-    await using scene = await openScene(async (request, response) => {
-      body += Buffer.concat(await request.toArray()).toString('latin1');
-      response.end();
-    });
-    const linked = Array.from({ length: 300 }, (_, n) => recordedSpan(n + 1));
-    const span = scene.tracer.ofMany(linked, { name: 'journal append', kind: 'internal' });
-    span.end({ error: 'unreachable' });
-  }
-  const sent = [1, 2, 44, 45, 300].filter((n) => {
-    return body.includes(Buffer.from(traceIdOf(recordedSpan(n)), 'hex').toString('latin1'));
-  });
-  assert.equal(sent, [1, 45, 300], 'the first link is also the parent');
-  assert.match(body, 'error.type');
-  assert.match(body, 'unreachable');
-});
-
 collector('identifies itself to the collector with the configured headers', async () => {
   const names: (string | undefined)[] = [];
   {

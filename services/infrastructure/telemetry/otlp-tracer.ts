@@ -1,16 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import {
+  type Context,
   context,
   DiagLogLevel,
   diag,
-  type HrTime,
   isSpanContextValid,
   logs,
+  type Span as OtelSpan,
+  type Tracer as OtelTracer,
   propagation,
   ROOT_CONTEXT,
   type SpanContext,
   SpanKind,
-  type SpanStatus,
   SpanStatusCode,
   TraceFlags,
   trace,
@@ -25,9 +26,10 @@ import {
   type Sampler,
   SamplingDecision,
   type SpanExporter,
+  type SpanProcessor,
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace';
-import { type Clock, type Instant, instantOf, PerSecond, withinMs } from '#stdlib/clock';
+import { type Clock, PerSecond, withinMs } from '#stdlib/clock';
 import { SPANS_HELD_MAX, type SpanDelivery } from '#telemetry/span-delivery';
 import {
   isSampled,
@@ -98,9 +100,6 @@ const ASKED_PER_SECOND_MAX = 100;
 /** Maximum number of links per span. A group commit of the journal has up to 4,096 records. */
 const LINKS_MAX = 256;
 
-/** Name of the instrumentation scope of all spans. */
-const SCOPE = 'identity-engine';
-
 const KINDS = {
   server: SpanKind.SERVER,
   client: SpanKind.CLIENT,
@@ -116,47 +115,35 @@ const PARTIAL_SUCCESS = /^Received Partial Success response/;
 /** Opens a tracer that exports spans to a collector. Disposing exports the remaining spans. */
 export function openOtlpTracer(options: OtlpTracerOptions): Tracer & AsyncDisposable {
   const { url, headers, clock, delivery, resource } = options;
+  const ids = new TraceIds();
   const exporter = new OTLPTraceExporter({
     ...(url === undefined ? {} : { url }),
     headers: { ...headers },
     timeoutMillis: DELIVERY_MS_MAX,
   });
-  const batches = new BatchSpanProcessor({
-    exporter: watchedExporter(exporter, clock, delivery),
-    maxQueueSize: SPANS_HELD_MAX,
-    maxExportBatchSize: BATCH_SPANS_MAX,
-    scheduledDelayMillis: GATHER_MS,
-    exportTimeoutMillis: 2 * DELIVERY_MS_MAX,
-  });
   const sdk = new NodeSDK({
     resource: resourceFromAttributes({ ...resource }),
     // Only resource attributes from the environment, and none about the machine or command lines.
     resourceDetectors: [envDetector],
+    // Records every started span. Sampling is decided earlier, so that unsampled requests cost
+    // nothing here.
     sampler: new AlwaysOnSampler(),
-    spanProcessors: [batches],
+    idGenerator: { generateTraceId: ids.traceId, generateSpanId: ids.spanId },
+    spanLimits: { linkCountLimit: LINKS_MAX },
+    spanProcessors: [boundedProcessor(watchedExporter(exporter, clock, delivery), delivery)],
     metricReaders: [],
     logRecordProcessors: [],
   });
   // Must follow the constructor, which sets a logger by `OTEL_LOG_LEVEL`.
   hearRefusals(delivery);
   sdk.start();
-  const tracer = new OtlpTracer(sinkOf(batches, options), options);
+  const tracer = new OtlpTracer(trace.getTracer('identity-engine'), ids, options);
   const close = async () => {
     await withinMs(clock, LAST_DELIVERY_MS_MAX, sdk.shutdown()).catch(() => undefined);
     // These globals exist once per process, and another tracer may need them.
     for (const place of [trace, propagation, context, logs]) place.disable();
   };
   return Object.assign(tracer, { [Symbol.asyncDispose]: close });
-}
-
-/**
- * Destination of the spans. The resource contains OpenTelemetry's variables. The SDK shows the
- * resource only in a span, so this function begins one, which never ends.
- */
-function sinkOf(batches: BatchSpanProcessor, { clock, delivery }: OtlpTracerOptions): SpanSink {
-  const begun = trace.getTracer(SCOPE).startSpan('resource') as unknown as ReadableSpan;
-  const { resource, instrumentationScope } = begun;
-  return { batches, resource, instrumentationScope, clock, delivery };
 }
 
 /**
@@ -199,17 +186,36 @@ function watchedExporter(
   };
 }
 
+function boundedProcessor(exporter: SpanExporter, delivery: SpanDelivery): SpanProcessor {
+  const batches = new BatchSpanProcessor({
+    exporter,
+    maxQueueSize: SPANS_HELD_MAX,
+    maxExportBatchSize: BATCH_SPANS_MAX,
+    scheduledDelayMillis: GATHER_MS,
+    exportTimeoutMillis: 2 * DELIVERY_MS_MAX,
+  });
+  return {
+    onStart: () => delivery.begin(),
+    onEnd(span: ReadableSpan) {
+      if (delivery.end()) batches.onEnd(span);
+    },
+    forceFlush: () => batches.forceFlush(),
+    shutdown: () => batches.shutdown(),
+  };
+}
+
 class OtlpTracer implements Tracer {
-  readonly #sink: SpanSink;
-  readonly #ids = new TraceIds();
+  readonly #tracer: OtelTracer;
+  readonly #ids: TraceIds;
   readonly #sampling: Sampling;
   readonly #byId: Sampler;
   readonly #hasPropagators: boolean;
   readonly #asked: PerSecond;
 
-  constructor(sink: SpanSink, options: OtlpTracerOptions) {
+  constructor(tracer: OtelTracer, ids: TraceIds, options: OtlpTracerOptions) {
     const { sampling, hasPropagators, clock } = options;
-    this.#sink = sink;
+    this.#tracer = tracer;
+    this.#ids = ids;
     this.#sampling = sampling;
     this.#byId = new TraceIdRatioBasedSampler(sampling.ratio);
     this.#hasPropagators = hasPropagators;
@@ -222,24 +228,26 @@ class OtlpTracer implements Tracer {
       const traceId = parent === undefined ? this.#ids.traceId() : traceIdOf(parent);
       return { traceparent: traceparentOf(traceId, this.#ids.spanId(), false), span: undefined };
     }
-    const span = this.#begin({ name: 'request', kind: 'server' }, parent);
+    const around = parent === undefined ? ROOT_CONTEXT : contextOf(parent);
+    const span = this.#begin({ name: 'request', kind: 'server' }, around);
     return { traceparent: span.traceparent, span };
   }
 
   child(traceparent: string, start: SpanStart): Span | undefined {
-    return isSampled(traceparent) ? this.#begin(start, traceparent) : undefined;
+    return isSampled(traceparent) ? this.#begin(start, contextOf(traceparent)) : undefined;
   }
 
   ofMany(traceparents: readonly string[], start: SpanStart): Span {
-    return this.#begin(start, traceparents[0], traceparents);
+    const [first = ''] = traceparents;
+    return this.#begin(start, contextOf(first), traceparents);
   }
 
   work(start: SpanStart): Span | undefined {
-    return this.#ids.isChosen(this.#sampling.ratio) ? this.#begin(start, undefined) : undefined;
+    return this.#ids.isChosen(this.#sampling.ratio) ? this.#begin(start, ROOT_CONTEXT) : undefined;
   }
 
   rare(start: SpanStart): Span | undefined {
-    return this.#sampling.hasRareWork ? this.#begin(start, undefined) : undefined;
+    return this.#sampling.hasRareWork ? this.#begin(start, ROOT_CONTEXT) : undefined;
   }
 
   /** Trace context in a caller's headers. Undefined without a valid context. */
@@ -275,136 +283,39 @@ class OtlpTracer implements Tracer {
   }
 
   #begin(
-    start: SpanStart,
-    parent: string | undefined,
-    linked: readonly string[] = NO_LINKS,
-  ): RecordedSpan {
-    const traceId = parent === undefined ? this.#ids.traceId() : traceIdOf(parent);
-    const own = { traceId, spanId: this.#ids.spanId(), traceFlags: TraceFlags.SAMPLED };
-    return new RecordedSpan(this.#sink, own, start, parent, linked);
+    { name, kind, attributes = {} }: SpanStart,
+    around: Context,
+    linked: readonly string[] = [],
+  ): Span {
+    const links = linked.map((one) => ({ context: spanContextOf(one) }));
+    const options = { kind: KINDS[kind], attributes: { ...attributes }, links };
+    return new OtlpSpan(this.#tracer.startSpan(name, options, around));
   }
 }
 
-const NO_LINKS: readonly string[] = [];
-
-/** Destination of ended spans, and the values that all spans have in common. */
-type SpanSink = Pick<ReadableSpan, 'resource' | 'instrumentationScope'> & {
-  readonly batches: BatchSpanProcessor;
-  readonly clock: Clock;
-  readonly delivery: SpanDelivery;
-};
-
-/**
- * Span that the exporter reads. The span of the SDK takes four times the CPU, mainly to check
- * values from arbitrary code. All values here come from this project.
- */
-class RecordedSpan implements Span, ReadableSpan {
+class OtlpSpan implements Span {
   readonly traceparent: string;
-  name: string;
-  readonly kind: SpanKind;
-  readonly parentSpanContext?: SpanContext;
-  attributes: SpanAttributes;
-  status: SpanStatus = UNSET;
-  readonly #sink: SpanSink;
-  readonly #own: SpanContext;
-  readonly #linked: readonly string[];
-  readonly #begun: Instant;
-  #endedMonotonicMs = 0;
+  readonly #span: OtelSpan;
 
-  constructor(
-    sink: SpanSink,
-    own: SpanContext,
-    { name, kind, attributes = NO_ATTRIBUTES }: SpanStart,
-    parent: string | undefined,
-    linked: readonly string[],
-  ) {
-    this.traceparent = traceparentOf(own.traceId, own.spanId, true);
-    this.name = name;
-    this.kind = KINDS[kind];
-    if (parent !== undefined) this.parentSpanContext = spanContextOf(parent);
-    this.attributes = attributes;
-    this.#sink = sink;
-    this.#own = own;
-    this.#linked = linked;
-    this.#begun = instantOf(sink.clock);
-    sink.delivery.begin();
+  constructor(span: OtelSpan) {
+    const { traceId, spanId } = span.spanContext();
+    this.#span = span;
+    this.traceparent = traceparentOf(traceId, spanId, true);
   }
 
   end({ name, attributes, error }: SpanEnd = {}): void {
-    const { clock, delivery, batches } = this.#sink;
-    this.#endedMonotonicMs = clock.monotonicMs();
-    if (name !== undefined) this.name = name;
-    if (attributes !== undefined) this.attributes = { ...this.attributes, ...attributes };
+    if (name !== undefined) this.#span.updateName(name);
+    if (attributes !== undefined) this.#span.setAttributes({ ...attributes });
     if (error !== undefined) {
-      this.attributes = { ...this.attributes, 'error.type': error };
-      this.status = FAILED;
+      this.#span.setAttribute('error.type', error);
+      this.#span.setStatus({ code: SpanStatusCode.ERROR });
     }
-    if (delivery.end()) batches.onEnd(this);
-  }
-
-  spanContext(): SpanContext {
-    return this.#own;
-  }
-
-  get startTime(): HrTime {
-    return hrTimeOf(this.#begun.wallMs);
-  }
-
-  // The wall clock may have been set meanwhile.
-  get endTime(): HrTime {
-    return hrTimeOf(this.#begun.wallMs + this.#tookMs);
-  }
-
-  get duration(): HrTime {
-    return hrTimeOf(this.#tookMs);
-  }
-
-  get #tookMs(): number {
-    return this.#endedMonotonicMs - this.#begun.monotonicMs;
-  }
-
-  get links() {
-    return this.#linked.slice(-LINKS_MAX).map((one) => ({ context: spanContextOf(one) }));
-  }
-
-  get droppedLinksCount(): number {
-    return Math.max(0, this.#linked.length - LINKS_MAX);
-  }
-
-  get resource() {
-    return this.#sink.resource;
-  }
-
-  get instrumentationScope() {
-    return this.#sink.instrumentationScope;
-  }
-
-  // The exporter reads ended spans only, and this project records no events.
-  get ended(): boolean {
-    return true;
-  }
-
-  get events() {
-    return [];
-  }
-
-  get droppedAttributesCount(): number {
-    return 0;
-  }
-
-  get droppedEventsCount(): number {
-    return 0;
+    this.#span.end();
   }
 }
 
-const NO_ATTRIBUTES: SpanAttributes = {};
-const UNSET: SpanStatus = { code: SpanStatusCode.UNSET };
-const FAILED: SpanStatus = { code: SpanStatusCode.ERROR };
-
-/** Time in OpenTelemetry's format: whole seconds, and nanoseconds. */
-function hrTimeOf(ms: number): HrTime {
-  const seconds = Math.floor(ms / 1_000);
-  return [seconds, Math.floor((ms - seconds * 1_000) * 1e6)];
+function contextOf(traceparent: string): Context {
+  return trace.setSpanContext(ROOT_CONTEXT, spanContextOf(traceparent));
 }
 
 function spanContextOf(traceparent: string): SpanContext {
