@@ -127,7 +127,7 @@ export async function measureMemory(
   };
 
   await observeEach(caller, await create(caller, WARM_UP_INSTANCES), 1);
-  const empty = await stage(`warm, ${WARM_UP_INSTANCES} instances`);
+  const empty = await stage(`with ${WARM_UP_INSTANCES} instances`);
   const ids = await create(caller, run.instances);
   await stage('created');
   await observeEach(caller, ids, 1);

@@ -124,6 +124,7 @@ function copyOf(id: string, state: InstanceState): InstanceState {
     unstored.addHistory(row);
   }
   for (const row of state.unstored?.drift ?? []) unstored.addDrift(row);
+  for (const row of state.unstored?.states ?? []) unstored.addState(row);
   for (const row of state.unstored?.copy().answers ?? []) unstored.addAnswer(row);
   return { ...state, isModelShared: true, unstored };
 }

@@ -1,5 +1,14 @@
-import { createdAnswer } from '#engine/instance/answers';
-import type { InstanceHead, InstanceStore } from '#storage/ports/instances';
+import { createdAnswer, rebuiltAnswer } from '#engine/instance/answers';
+import { PastStates, pastView } from '#engine/instance/past';
+import { instanceFrom } from '#engine/instance/state';
+import { MODELS } from '#identity/model';
+import { CorruptState } from '#storage/ports/bytes';
+import {
+  type AnswerRow,
+  type InstanceHead,
+  type InstanceStore,
+  unpackedState,
+} from '#storage/ports/instances';
 import type { Findings } from '#test/chaos/checks/findings';
 import { checkOrder } from '#test/chaos/checks/order';
 import { replayProblem } from '#test/chaos/checks/replayed-history';
@@ -34,7 +43,7 @@ export async function checkInstance(
   checkCreated(head, calls, findings);
   checkRows(stored, calls, findings);
   checkOrder(stored, calls, byMark, findings);
-  await checkAnswers(calls, store, findings);
+  await checkAnswers(head, calls, store, findings);
   const problem = replayProblem({
     stored,
     create: calls.create?.requested.kind === 'create' ? calls.create.requested : undefined,
@@ -129,16 +138,40 @@ function checkCreated(head: InstanceHead, { instance, create }: InstanceCalls, f
 
 /** The stored answer of every applied call with a key must equal the answer to the caller. */
 async function checkAnswers(
+  head: InstanceHead,
   { instance, writes }: InstanceCalls,
   store: InstanceStore,
   findings: Findings,
 ): Promise<void> {
   for (const call of writes) {
     if (call.key === undefined) continue;
-    const answer = await store.findAnswer(instance, rowKeyOf(call, call.key), 0);
-    const problem = answerProblem(call.outcome, answer?.body);
+    const row = await store.findAnswer(instance, rowKeyOf(call, call.key), 0);
+    const body = row === undefined ? undefined : await bodyOf(row, instance, head, store);
+    const problem = answerProblem(call.outcome, body);
     if (problem !== undefined) findings.add(`${instance}: call ${call.id} with a key ${problem}`);
   }
+}
+
+/** Body of a stored answer. An answer with a position is rebuilt, as for a caller (decision 22). */
+async function bodyOf(
+  { body, position }: AnswerRow,
+  instance: string,
+  head: InstanceHead,
+  store: InstanceStore,
+): Promise<string> {
+  if (position === undefined) return body;
+  const view = pastView(instance, instanceFrom(head), MODELS);
+  const ports = { store, models: MODELS, pause: () => undefined, onReplay: () => undefined };
+  const past = new PastStates(view, ports);
+  const rows = await past.at(position.generation, [position.cycle]).catch((error: unknown) => {
+    // A finding of its own reports missing or damaged rows.
+    if (error instanceof CorruptState) return [];
+    throw error;
+  });
+  const [row] = rows;
+  if (row === undefined) return '';
+  const state = { modelVersion: row.modelVersion, model: unpackedState(row.state) };
+  return rebuiltAnswer(instance, state, position.version, MODELS).body.toString();
 }
 
 function answerProblem(outcome: Call['outcome'], body: string | undefined): string | undefined {

@@ -206,13 +206,13 @@ for (const [place, phrase] of PHRASES.entries()) {
   BY_START[start] = [...(BY_START[start] ?? []), place];
 }
 
-/** Distance of a character that tells apart most phrases with the same start. */
-const TELLING_AT = 17;
+/** Distance of a character that differs between most phrases with the same start. */
+const DISTINCT_AT = 17;
 
 /** Two further characters of each phrase, which are compared before the whole phrase. */
 const MARKS = PHRASES.map((phrase) => {
-  const at = Math.min(TELLING_AT, phrase.length - 1);
-  return { third: phrase.charCodeAt(2), at, telling: phrase.charCodeAt(at) };
+  const at = Math.min(DISTINCT_AT, phrase.length - 1);
+  return { third: phrase.charCodeAt(2), at, distinct: phrase.charCodeAt(at) };
 });
 
 /**
@@ -243,7 +243,7 @@ function phraseAt(json: string, at: number): number | undefined {
   for (const place of places) {
     const mark = MARKS[place] as (typeof MARKS)[number];
     const isLikely =
-      json.charCodeAt(at + 2) === mark.third && json.charCodeAt(at + mark.at) === mark.telling;
+      json.charCodeAt(at + 2) === mark.third && json.charCodeAt(at + mark.at) === mark.distinct;
     if (isLikely && json.startsWith(PHRASES[place] as string, at)) return place;
   }
   return undefined;

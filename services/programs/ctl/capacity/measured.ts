@@ -96,7 +96,7 @@ export const MEASURED = {
   observationsPerSecond: figure('growth', 'instances', '100', 'observations/s'),
   groupRecords64: figure('growth', 'instances', '100', 'records per group'),
   /** Resident engine memory in MiB after some calls. */
-  engineMiB: figure('instances', 'Memory by stage', 'warm, 1000 instances', 'resident MiB'),
+  engineMiB: figure('instances', 'Memory by stage', 'with 1000 instances', 'resident MiB'),
   /** Resident memory in MiB with 100,000 more instances, each observed once. */
   engineFullMiB: figure('instances', 'Memory by stage', 'each processed once', 'resident MiB'),
   liveBytesPerInstance: figure('instances', 'Bytes each', 'idle instance', 'live bytes'),
