@@ -306,4 +306,16 @@ keyed('ends at a stored state, if the state before the observation is unknown', 
   }
 });
 
+// Catches a floor before a reset with a state of the wrong model, from which no replay leads on.
+keyed('keeps the rows of a generation before a reset, whose model is unknown', async () => {
+  const { scene, first, replay } = await keyedScene(20, 11);
+  await scene.ask({ kind: 'reset', mode: 'initial' });
+  await scene.ask(observed({ timestampMs: Date.UTC(2020, 0, 2) }));
+  await scene.evict();
+  assert.is(await plan(scene, START_MS), undefined);
+  assert.is(String((await replay()).body), String(first?.body));
+  scene.jump(25 * HOUR_MS);
+  assert.is((await plan(scene, START_MS))?.history, 21);
+});
+
 for (const group of [planned, after, keyed]) group.run();

@@ -167,6 +167,7 @@ rebuilt('keeps its body if no past state is stored: under model 1.0', async () =
 rebuilt('keeps its body after a trim to a floor without a state', async () => {
   const scene = await createdInstance({}, ANCHORED);
   const before = await new KeyedCalls(scene).send(4);
+  await scene.evict();
   await trim(scene, 4);
   const calls = new KeyedCalls(scene);
   calls.answered.push(...before.answered);
@@ -180,12 +181,24 @@ rebuilt('keeps its body after a trim to a floor without a state', async () => {
 rebuilt('has the present state if its observation was trimmed within 24 h', async () => {
   const scene = await createdInstance({}, ANCHORED);
   const calls = await new KeyedCalls(scene).send(5);
+  await scene.evict();
   await trim(scene, 3);
   const [first, , , , last] = calls.answered;
   assert.ok(first && last);
   const replayed = await scene.ask(first.command, first.fields);
   assert.equal([replayed.isReplayed, replayed.cycles], [true, 0]);
   assert.is(String(replayed.body), String(last.answer.body));
+});
+
+// Catches a trim whose plan could not see an answer, because the store did not have it yet.
+rebuilt('that is not stored yet makes the engine refuse a trim of its rows', async () => {
+  const scene = await createdInstance({}, ANCHORED);
+  const calls = await new KeyedCalls(scene).send(5);
+  assert.is((await faultOf(() => trim(scene, 3))).code, 'conflict');
+  await calls.assertReplayed('after the refused trim');
+  await scene.ask({ kind: 'reset', mode: 'initial' });
+  // A floor before the reset may have the state of another model.
+  assert.is((await faultOf(() => trim(scene, 1))).code, 'conflict');
 });
 
 /** Trims the oldest observations, without a state at the floor. */

@@ -59,8 +59,10 @@ export async function trimPlan(
   if (!oldest.some(isDue)) return undefined;
   const last = await lastBefore(store, instanceId, head, isDue, (row) => branches?.observe(row));
   const floor = await floorAt(store, instanceId, head, last, branches);
-  const isKnown = answered === undefined || floor.state !== undefined;
-  return isKnown ? floor : await knownFloor(store, instanceId, head, floor);
+  // Before a reset, the plan cannot know the model: it replays every row with the first model.
+  const isExact = floor.state !== undefined && floor.generation === head.generation;
+  const isKept = answered === undefined || isExact;
+  return isKept ? floor : await knownFloor(store, instanceId, head, floor);
 }
 
 /** Floor at the last row to delete, after the replay of all rows below. */

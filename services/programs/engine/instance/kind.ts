@@ -60,6 +60,7 @@ import {
   trimmedOf,
   unpackedState,
 } from '#storage/ports/instances';
+import { comparePositions } from '#storage/ports/states';
 
 type InstancePorts = {
   readonly store: InstanceStore;
@@ -316,6 +317,15 @@ export class InstanceKind
     const isThere = floor.history <= head.historyCount && floor.drift <= head.driftCount;
     if (!isThere || floor.drift < present.drift) {
       throw new Fault('conflict', 'the floor does not match the rows of the instance');
+    }
+    // The plan of the trim reads stored answers only. A replay of an answer needs the rows between
+    // a known state and its position. A floor before a reset may have a state of another model.
+    const isNeeded = (position: AnswerPosition) =>
+      comparePositions(position, floor) <= 0 ||
+      (position.generation === floor.generation && floor.generation < head.generation);
+    const unstored = state.unstored?.copy().answers ?? [];
+    if (unstored.some(({ position }) => position !== undefined && isNeeded(position))) {
+      throw new Fault('conflict', 'answers that are not stored yet need the rows; trim later');
     }
     return this.#commitSame(call, state, turn, { kind: 'trimmed', floor });
   }
