@@ -71,8 +71,7 @@ async function fleetCost({ server, fleet }: Scene, seconds: number): Promise<num
   const beganMs = performance.now();
   let sent = 0;
   while (performance.now() < beganMs + seconds * 1_000) {
-    await fleet.send();
-    sent += FLEET_OBSERVATIONS;
+    sent += await fleet.send();
   }
   return ((await cpu()) - before) / sent;
 }

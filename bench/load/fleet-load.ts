@@ -1,7 +1,17 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
 /** Observations of a fleet call: the maximum. */
 export const FLEET_OBSERVATIONS = 1_000;
 
 type Called = { readonly address: string; readonly key: string };
+
+/** Time that an overloaded service asks callers to wait, in milliseconds. */
+const REFUSED_MS = 1_000;
+
+type Results = readonly {
+  readonly status: string;
+  readonly refusal?: { readonly details: { readonly reason?: string } };
+}[];
 
 /** Sends fleet calls for its own instances. Each call observes every instance once. */
 export class FleetLoad {
@@ -28,8 +38,11 @@ export class FleetLoad {
     return new FleetLoad(service, ids);
   }
 
-  /** Sends one call. Throws unless the service applied every observation. */
-  async send(): Promise<void> {
+  /**
+   * Sends one call. Returns the number of applied observations. If the service refuses some because
+   * too many changes wait for their checkpoints, waits as the refusals ask. Throws on other refusals.
+   */
+  async send(): Promise<number> {
     this.#second += 60;
     const timestamp = new Date(this.#second * 1_000).toISOString();
     const observations = this.#ids.map((instance_id, at) => {
@@ -42,10 +55,13 @@ export class FleetLoad {
       ...{ method: 'POST', headers: this.#headers, body },
     });
     const { data } = (await answer.json()) as {
-      readonly data: { readonly summary: { readonly applied: number } };
+      readonly data: { readonly summary: { readonly applied: number }; readonly results: Results };
     };
-    const { applied } = data.summary;
-    if (applied !== FLEET_OBSERVATIONS) throw new Error(`${applied} observations were applied`);
+    const refused = data.results.filter(({ status }) => status !== 'applied');
+    const other = refused.find(({ refusal }) => refusal?.details.reason !== 'overloaded');
+    if (other !== undefined) throw new Error(`not applied: ${JSON.stringify(other)}`);
+    if (refused.length > 0) await pause(REFUSED_MS);
+    return data.summary.applied;
   }
 }
 
