@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { readResults } from '#bench/page/results';
 import { APPRAISAL_RULES } from '#clients/typescript/src/agent/appraiser';
 import { describeVariables } from '#config';
-import { engineWork, UNIT_COSTS } from '#ctl/capacity/capacity';
+import { engineWork, unitCosts } from '#ctl/capacity/capacity';
 import { CAPACITY } from '#ctl/capacity/command';
 import type { Command, Values } from '#ctl/command';
 import { synopsis } from '#ctl/command-line';
@@ -17,7 +17,7 @@ import { PLAN_ROWS, planAfterRow } from '#test/billing/plan-table';
 
 /** Table of CPU cost per unit of work, from the figures of `ctl capacity`. */
 function unitCostLines(): string[] {
-  const { edge, limiter, engine, cassandra } = UNIT_COSTS;
+  const { edge, limiter, engine, cassandra } = unitCosts();
   const rows = [
     ['an observation', edge.observation, limiter.observation, engine.observation],
     ['an append of any size', undefined, undefined, engine.append],
@@ -80,8 +80,8 @@ function accuracyLines(): string[] {
 
 function ratiosOf([observations, , , cpu, , , active]: GrowthCells) {
   const load = { observations, instances: active, keyedShare: 0, headroom: 0 };
-  const { busy, groupRecords, perCheckpoint } = engineWork(load, 1, UNIT_COSTS);
-  const { observation, append, head } = UNIT_COSTS.cassandra;
+  const { busy, groupRecords, perCheckpoint } = engineWork(load, 1, unitCosts());
+  const { observation, append, head } = unitCosts().cassandra;
   const us = observation + append / groupRecords + head / perCheckpoint;
   return { engines: (busy * 1e6) / observations / cpu.engine, cassandra: us / cpu.cassandra };
 }

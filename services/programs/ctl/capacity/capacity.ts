@@ -5,7 +5,7 @@ import {
   UNFLUSHED_BYTES_MAX,
   UNFLUSHED_RECORDS_MAX,
 } from '#actor-runtime/actor-bounds';
-import { MEASURED, type MeasuredFigures } from '#ctl/capacity/measured';
+import { type MeasuredFigures, measuredFigures } from '#ctl/capacity/measured';
 
 /** A load to plan for. */
 export type Load = {
@@ -77,7 +77,7 @@ export const ASSUMED = {
 const DAY_SECONDS = 86_400;
 
 /** Computes the resources for a load. Undefined if a single cluster cannot serve the load. */
-export function capacityFor(load: Load, costs = UNIT_COSTS): Capacity | undefined {
+export function capacityFor(load: Load, costs = unitCosts()): Capacity | undefined {
   const { observations, keyedShare } = load;
   const edgeUs = costs.edge.observation + keyedShare * costs.edge.keyed;
   const limiterUs = costs.limiter.observation + keyedShare * costs.limiter.keyed;
@@ -251,4 +251,6 @@ export function unitCostsOf(measured: MeasuredFigures) {
 type UnitCosts = ReturnType<typeof unitCostsOf>;
 
 /** Costs from the newest results of the benchmark. */
-export const UNIT_COSTS = unitCostsOf(MEASURED);
+export function unitCosts(): UnitCosts {
+  return unitCostsOf(measuredFigures());
+}

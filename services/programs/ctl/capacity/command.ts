@@ -1,5 +1,5 @@
-import { ASSUMED, type Capacity, capacityFor, type Load, UNIT_COSTS } from '#ctl/capacity/capacity';
-import { MEASURED_MOST, SOURCES } from '#ctl/capacity/measured';
+import { ASSUMED, type Capacity, capacityFor, type Load, unitCosts } from '#ctl/capacity/capacity';
+import { MEASURED_MOST, sources } from '#ctl/capacity/measured';
 import { CtlError, type PlanningCommand, type Values } from '#ctl/command';
 import { table } from '#ctl/printed-text';
 
@@ -87,7 +87,7 @@ function capacityText(load: Load, capacity: Capacity): string {
   const { edges, limiters, engines, cassandra, nats, shards } = capacity;
   const { keyedShare, headroom } = load;
   const keyed = (extra: number) => (keyedShare > 0 ? `, ${figure(extra)} µs more with a key` : '');
-  const { edge, limiter } = UNIT_COSTS;
+  const { edge, limiter } = unitCosts();
   const rows = [
     [
       'edges',
@@ -129,7 +129,7 @@ function capacityText(load: Load, capacity: Capacity): string {
     table(['PART', 'NUMBER', 'SIZE OF EACH', 'REASON'], rows),
     '',
     ...extrapolations(load, capacity).map((line) => `Extrapolated: ${line}`),
-    `Measurements in bench/RESULTS.md: ${SOURCES.join('; ')}. Method and accuracy: docs/scale.md.`,
+    `Measurements in bench/RESULTS.md: ${sources().join('; ')}. Method and accuracy: docs/scale.md.`,
   ].join('\n');
 }
 

@@ -18,9 +18,16 @@ type PartResults = {
   }[];
 };
 
-const RESULTS: Readonly<Record<string, PartResults>> = JSON.parse(
-  readFileSync(new URL('../../../../bench/results.json', import.meta.url), 'utf8'),
-);
+type Results = Readonly<Record<string, PartResults>>;
+
+let results: Results | undefined;
+
+/** The newest results, read on first use: other commands of `ctl` need none. */
+function readResults(): Results {
+  const file = new URL('../../../../bench/results.json', import.meta.url);
+  results ??= JSON.parse(readFileSync(file, 'utf8')) as Results;
+  return results;
+}
 
 /** Parts of the benchmark that the figures come from. */
 const USED = ['cluster', 'many', 'growth', 'instances'] as const;
@@ -28,17 +35,19 @@ const USED = ['cluster', 'many', 'growth', 'instances'] as const;
 type Used = (typeof USED)[number];
 
 /** Names of the parts with the dates and commits of their runs. */
-export const SOURCES: readonly string[] = USED.map((name) => {
-  const { date = '', commit = '' } = RESULTS[name] ?? {};
-  return `${name} ${date.slice(0, 10)} at ${commit}`;
-});
+export function sources(): string[] {
+  return USED.map((name) => {
+    const { date = '', commit = '' } = readResults()[name] ?? {};
+    return `${name} ${date.slice(0, 10)} at ${commit}`;
+  });
+}
 
 /**
  * Number in a table of a part. `process` names the process if the cell has a number for each
  * process. Throws if the results have no such number, because a plan without it would be wrong.
  */
 function figure(part: Used, table: string, row: string, column: string, process?: string): number {
-  const found = RESULTS[part]?.tables?.find(({ name }) => name === table);
+  const found = readResults()[part]?.tables?.find(({ name }) => name === table);
   const index = found?.columns.findIndex(({ name }) => name === column) ?? -1;
   const cell = found?.rows.find(({ name }) => name === row)?.cells[index];
   const quantity = process === undefined ? cell : ofProcess(cell, process);
@@ -72,42 +81,44 @@ function micros(part: Used, table: string, row: string, process: string): number
 }
 
 /** CPU in µs per observation, sizes in bytes. */
-export const MEASURED = {
-  edgeUs: micros('many', AT_256, 'd50', 'edge'),
-  edgeKeyedUs: micros('many', AT_256, 'k50', 'edge'),
-  limiterUs: micros('cluster', AT_64, 'd', 'limiter'),
-  limiterPlainUs: micros('many', AT_256, 'd50', 'limiter'),
-  limiterKeyedUs: micros('many', AT_256, 'k50', 'limiter'),
-  engineUs64: micros('cluster', AT_64, 'd', 'engine'),
-  engineUs256: micros('cluster', AT_256, 'd', 'engine'),
-  enginePlainUs: micros('many', AT_256, 'd50', 'engine'),
-  engineKeyedUs: micros('many', AT_256, 'k50', 'engine'),
-  engineFewUs: micros('growth', 'instances', '100', 'engine'),
-  engineManyUs: micros('growth', 'instances', '1,000,000', 'engine'),
-  engineColdUs: micros('growth', 'instances', '1,000,000, not in memory', 'engine'),
-  cassandraUs64: micros('cluster', AT_64, 'd', 'cassandra'),
-  cassandraUs256: micros('cluster', AT_256, 'd', 'cassandra'),
-  cassandraPlainUs: micros('many', AT_256, 'd50', 'cassandra'),
-  cassandraKeyedUs: micros('many', AT_256, 'k50', 'cassandra'),
-  cassandraFewUs: micros('growth', 'instances', '100', 'cassandra'),
-  cassandraManyUs: micros('growth', 'instances', '1,000,000', 'cassandra'),
-  cassandraColdUs: micros('growth', 'instances', '1,000,000, not in memory', 'cassandra'),
-  /** Observations per second and records per group, for one engine at its maximum append rate. */
-  observationsPerSecond: figure('growth', 'instances', '100', 'observations/s'),
-  groupRecords64: figure('growth', 'instances', '100', 'records per group'),
-  /** Resident engine memory in MiB after some calls. */
-  engineMiB: figure('instances', 'Memory by stage', 'with 1000 instances', 'resident MiB'),
-  /** Resident memory in MiB with 100,000 more instances, each observed once. */
-  engineFullMiB: figure('instances', 'Memory by stage', 'each processed once', 'resident MiB'),
-  liveBytesPerInstance: figure('instances', 'Bytes each', 'idle instance', 'live bytes'),
-  rowBytes: figure('cluster', DISK, 'd and k', 'all'),
-  headBytesPerObservation: figure('many', DISK, 'd50 and k50', '`heads`'),
-  headObservations: figure('many', DISK, 'd50 and k50', 'observations'),
-  answerBytes: figure('many', DISK, 'd50 and k50', '`answers` per key'),
-} as const;
+export function measuredFigures() {
+  return {
+    edgeUs: micros('many', AT_256, 'd50', 'edge'),
+    edgeKeyedUs: micros('many', AT_256, 'k50', 'edge'),
+    limiterUs: micros('cluster', AT_64, 'd', 'limiter'),
+    limiterPlainUs: micros('many', AT_256, 'd50', 'limiter'),
+    limiterKeyedUs: micros('many', AT_256, 'k50', 'limiter'),
+    engineUs64: micros('cluster', AT_64, 'd', 'engine'),
+    engineUs256: micros('cluster', AT_256, 'd', 'engine'),
+    enginePlainUs: micros('many', AT_256, 'd50', 'engine'),
+    engineKeyedUs: micros('many', AT_256, 'k50', 'engine'),
+    engineFewUs: micros('growth', 'instances', '100', 'engine'),
+    engineManyUs: micros('growth', 'instances', '1,000,000', 'engine'),
+    engineColdUs: micros('growth', 'instances', '1,000,000, not in memory', 'engine'),
+    cassandraUs64: micros('cluster', AT_64, 'd', 'cassandra'),
+    cassandraUs256: micros('cluster', AT_256, 'd', 'cassandra'),
+    cassandraPlainUs: micros('many', AT_256, 'd50', 'cassandra'),
+    cassandraKeyedUs: micros('many', AT_256, 'k50', 'cassandra'),
+    cassandraFewUs: micros('growth', 'instances', '100', 'cassandra'),
+    cassandraManyUs: micros('growth', 'instances', '1,000,000', 'cassandra'),
+    cassandraColdUs: micros('growth', 'instances', '1,000,000, not in memory', 'cassandra'),
+    /** Observations per second and records per group, for one engine at its maximum append rate. */
+    observationsPerSecond: figure('growth', 'instances', '100', 'observations/s'),
+    groupRecords64: figure('growth', 'instances', '100', 'records per group'),
+    /** Resident engine memory in MiB after some calls. */
+    engineMiB: figure('instances', 'Memory by stage', 'with 1000 instances', 'resident MiB'),
+    /** Resident memory in MiB with 100,000 more instances, each observed once. */
+    engineFullMiB: figure('instances', 'Memory by stage', 'each processed once', 'resident MiB'),
+    liveBytesPerInstance: figure('instances', 'Bytes each', 'idle instance', 'live bytes'),
+    rowBytes: figure('cluster', DISK, 'd and k', 'all'),
+    headBytesPerObservation: figure('many', DISK, 'd50 and k50', '`heads`'),
+    headObservations: figure('many', DISK, 'd50 and k50', 'observations'),
+    answerBytes: figure('many', DISK, 'd50 and k50', '`answers` per key'),
+  };
+}
 
 /** Measured figures, by name. */
-export type MeasuredFigures = { readonly [name in keyof typeof MEASURED]: number };
+export type MeasuredFigures = Readonly<ReturnType<typeof measuredFigures>>;
 
 /** Largest measured amounts. A plan for more extrapolates. */
 export const MEASURED_MOST = {
