@@ -17,8 +17,8 @@ import {
 } from '#storage/ports/rows';
 
 /*
- * Each chunk is stored as a single value, without its key. In the server, the overhead of
- * a cell is larger than its bytes. A single value also cannot mix the bytes of two writes.
+ * Each chunk is stored as a single value, without its key. In the server, the overhead of a cell is
+ * larger than its bytes. A single value also cannot mix the bytes of two writes.
  */
 
 /**

@@ -120,8 +120,8 @@ export class SqliteFile implements SqliteDatabase, AsyncDisposable {
   }
 
   /**
-   * Checks every page, in a separate thread, which then serves long queries. For a file of many gigabytes, this may take minutes.
-   * Rejects with `UnusableFile` if a page is damaged.
+   * Checks every page, in a separate thread, which then serves long queries. For a file of many
+   * gigabytes, this may take minutes. Rejects with `UnusableFile` if a page is damaged.
    */
   async check(): Promise<void> {
     const opened = this.#served?.opened;
