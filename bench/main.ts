@@ -6,7 +6,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { type Circumstance, describeRun } from '#bench/measures/machine';
+import { describeRun } from '#bench/measures/machine';
 import { PAGE_FILE, pageOf, sectionOf } from '#bench/page/page';
 import { GROUPS, type Part, type Tool } from '#bench/page/part';
 import { keepResults, type PartResults } from '#bench/page/results';
@@ -84,18 +84,10 @@ async function findTools(needs: ReadonlySet<Tool>) {
 
 async function measure(part: Part, { servers, isQuick }: Options): Promise<PartResults> {
   const startedMs = performance.now();
-  const { commit, machine, versions } = await runFacts(part);
+  const facts = await describeRun(await findTools(new Set(part.needs)));
   const found = await part.measure({ isQuick, servers, print });
   const minutes = Number(((performance.now() - startedMs) / 60_000).toFixed(1));
-  return { date: new Date().toISOString(), commit, machine, versions, minutes, ...found };
-}
-
-async function runFacts({ needs = [] }: Part) {
-  const facts = await describeRun(await findTools(new Set(needs)));
-  const factOf = (name: string) => facts.find((fact) => fact.name === name)?.value ?? '';
-  const others = new Set(['Commit', 'Machine', 'Date', 'Load before the run']);
-  const versions: Circumstance[] = facts.filter(({ name }) => !others.has(name));
-  return { commit: factOf('Commit'), machine: factOf('Machine'), versions };
+  return { ...facts, minutes, ...found };
 }
 
 async function measureAll(options: Options): Promise<void> {

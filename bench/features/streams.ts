@@ -1,7 +1,8 @@
+import { ratiosOfPairs } from '#bench/load/pairs';
 import { runWrk } from '#bench/load/wrk';
 import { Inspector } from '#bench/measures/inspector';
-import { numberText } from '#bench/measures/statistics';
-import { microsOf, ratioFigure } from '#bench/page/comparison';
+import { numberText, quartilesText } from '#bench/measures/statistics';
+import { ratioFigure } from '#bench/page/comparison';
 import { atMost, type Figure, type Findings, figure, type Part, type Run } from '#bench/page/part';
 import { type Followable, followables, openStreams } from '#bench/processes/event-readers';
 import { prepareService, type Server } from '#bench/processes/servers';
@@ -42,55 +43,30 @@ async function sceneOf(
   return { server, followed: await followables(service.address, service.adminPort, STREAMS) };
 }
 
-/**
- * Effect of streams: requests per second and CPU per request, relative to a run without streams.
- */
-type Ratio = { readonly rate: number; readonly cpu: number };
-
-/** Measures requests per second and CPU time per request. */
-async function runOn(wrk: string, server: Server, seconds: number) {
-  const result = await runWrk(wrk, server, { connections: CONNECTIONS, seconds });
-  const { requestsPerS, problem } = result;
-  if (problem !== undefined) throw new Error(`a run is void: ${problem}`);
-  return { requestsPerS, micros: microsOf(result, (name) => name !== 'wrk') };
-}
-
-/** Ratios of a run with streams to a run without streams, in either order. */
-async function pairOf(
-  wrk: string,
-  [busy, plain]: readonly [Scene, Scene],
-  isBusyFirst: boolean,
-  seconds: number,
-): Promise<Ratio> {
-  const first = await runOn(wrk, (isBusyFirst ? busy : plain).server, seconds);
-  const second = await runOn(wrk, (isBusyFirst ? plain : busy).server, seconds);
-  const [loaded, unloaded] = isBusyFirst ? [first, second] : [second, first];
-  const rate = loaded.requestsPerS / unloaded.requestsPerS;
-  const cpu = loaded.micros / unloaded.micros;
-  return { rate, cpu };
-}
-
 /** Ratios of all pairs. Each service holds the streams in half of the pairs. */
 async function ratiosOf(
   wrk: string,
   [first, second]: readonly [Scene, Scene],
   { pairs, seconds, warmUpS }: typeof FULL,
   print: (line: string) => void,
-): Promise<Ratio[]> {
-  const ratios: Ratio[] = [];
-  for (const scenes of [[first, second] as const, [second, first] as const]) {
-    const [busy] = scenes;
+): Promise<{ readonly rates: number[]; readonly costs: number[] }> {
+  const [rates, costs]: [number[], number[]] = [[], []];
+  for (const [busy, plain] of [[first, second] as const, [second, first] as const]) {
     using streams = await openStreams(busy.server.address, busy.followed);
+    const servers = [busy.server, plain.server] as const;
     // Opening the streams leaves garbage. The warm-up makes Node collect it before the measured runs.
-    for (const { server } of scenes) await runOn(wrk, server, warmUpS);
-    for (let pair = 0; pair < pairs / 2; pair += 1) {
-      const ratio = await pairOf(wrk, scenes, pair % 2 === 0, seconds);
-      print(`${numberText(ratio.rate, 3)}, CPU ${numberText(ratio.cpu, 3)}`);
-      ratios.push(ratio);
+    for (const server of servers) {
+      const { problem } = await runWrk(wrk, server, { connections: CONNECTIONS, seconds: warmUpS });
+      if (problem !== undefined) throw new Error(`a run is void: ${problem}`);
     }
+    const run = { pairs: pairs / 2, connections: CONNECTIONS, seconds };
+    const found = await ratiosOfPairs(wrk, servers, run);
+    print(`rates ${quartilesText(found.rates, 3)}, CPU ${quartilesText(found.costs, 3)}`);
+    rates.push(...found.rates);
+    costs.push(...found.costs);
     if (streams.ended > 0) throw new Error(`${streams.ended} streams ended`);
   }
-  return ratios;
+  return { rates, costs };
 }
 
 /** Live and resident bytes per stream in edge and engine, after garbage collection. */
@@ -128,10 +104,8 @@ async function measured(wrk: string, { isQuick, print }: Run): Promise<Findings>
     await using service = await start();
     await using other = await start();
     const scenes = [await sceneOf(service, print), await sceneOf(other, print)] as const;
-    const ratios = await ratiosOf(wrk, scenes, size, print);
+    const { rates, costs } = await ratiosOf(wrk, scenes, size, print);
     const what = `with / without ${STREAMS.toLocaleString('en')} idle streams, ${title}`;
-    const rates = ratios.map(({ rate }) => rate);
-    const costs = ratios.map(({ cpu }) => cpu);
     figures.push(ratioFigure(`${what}: requests/s`, rates, { least: RATIO_MIN }));
     figures.push(ratioFigure(`${what}: CPU per request`, costs, {}));
   }

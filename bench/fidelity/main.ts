@@ -166,7 +166,14 @@ async function runOf(client: IdentityEngine, model: string, files?: JudgeFiles):
   return { model, dialogues, judgements: await judgementsOf(model, dialogues, files) };
 }
 
-const circumstances = await describeRun();
+const facts = await describeRun();
+const circumstances = [
+  { name: 'Date', value: facts.date },
+  { name: 'Commit', value: facts.commit },
+  { name: 'Machine', value: facts.machine },
+  { name: 'Load before the run', value: facts.load },
+  ...facts.versions,
+];
 const { files, note } = await judgesOf();
 await using service = await startStandalone();
 const client = new IdentityEngine({ apiKey: service.key, baseUrl: `${service.address}/v1` });

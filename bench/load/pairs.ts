@@ -91,35 +91,36 @@ async function ratiosOfStart(
   }
   const found: Ratios[] = [];
   for (const connections of CONNECTIONS) {
-    const pairs = await pairsOf(wrk, servers, connections, sizes);
-    found.push({
-      what: `${title}, ${connections} connections`,
-      rates: pairs.map((pair) => pair.own.requestsPerS / pair.base.requestsPerS),
-      costs: pairs.map((pair) => costOf(pair.own) / costOf(pair.base)),
-    });
+    const ratios = await ratiosOfPairs(wrk, servers, { ...sizes, connections });
+    found.push({ what: `${title}, ${connections} connections`, ...ratios });
   }
   return found;
 }
 
-type Pair = { readonly own: ClosedResult; readonly base: ClosedResult };
-
-async function pairsOf(
+/**
+ * Ratios of pairs of runs on two running servers, the first divided by the second. The servers
+ * take turns in changing order. Throws if a run is void.
+ */
+export async function ratiosOfPairs(
   wrk: string,
   [own, base]: readonly [Server, Server],
-  connections: number,
-  { pairs, seconds }: PairSizes,
-): Promise<Pair[]> {
-  const found: Pair[] = [];
+  {
+    pairs,
+    ...run
+  }: { readonly pairs: number; readonly connections: number; readonly seconds: number },
+): Promise<Omit<Ratios, 'what'>> {
+  const [rates, costs]: [number[], number[]] = [[], []];
   for (let index = 0; index < pairs; index += 1) {
-    const run = { connections, seconds };
     const isOwnFirst = index % 2 === 0;
     const first = await runWrk(wrk, isOwnFirst ? own : base, run);
     const second = await runWrk(wrk, isOwnFirst ? base : own, run);
     const problem = first.problem ?? second.problem;
     if (problem !== undefined) throw new Error(`a run is void: ${problem}`);
-    found.push(isOwnFirst ? { own: first, base: second } : { own: second, base: first });
+    const [ofOwn, ofBase] = isOwnFirst ? [first, second] : [second, first];
+    rates.push(ofOwn.requestsPerS / ofBase.requestsPerS);
+    costs.push(costOf(ofOwn) / costOf(ofBase));
   }
-  return found;
+  return { rates, costs };
 }
 
 function costOf(result: ClosedResult): number {

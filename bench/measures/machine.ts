@@ -5,8 +5,20 @@ import { promisify } from 'node:util';
 import { at } from '#bench/load/process-answer';
 import type { PostgresTools } from '#bench/references/postgres-server';
 
-/** A line in the heading of a report. */
-export type Circumstance = { readonly name: string; readonly value: string };
+/** A program with its version. */
+type Version = { readonly name: string; readonly value: string };
+
+/** Circumstances of a run. */
+export type RunFacts = {
+  /** Start of the run, ISO 8601. */
+  readonly date: string;
+  /** Abbreviated hash, with a remark if the checkout has changes. Empty outside a checkout. */
+  readonly commit: string;
+  readonly machine: string;
+  /** Load averages before the run. */
+  readonly load: string;
+  readonly versions: readonly Version[];
+};
 
 /** Programs of a run besides the service, by path. */
 type RunTools = {
@@ -20,25 +32,13 @@ type RunTools = {
  * Machine, versions and time of a run. Must be called before the run starts processes, because the
  * result contains the load average.
  */
-export async function describeRun(tools: RunTools = {}): Promise<Circumstance[]> {
+export async function describeRun(tools: RunTools = {}): Promise<RunFacts> {
   const [cpu] = cpus();
   const memoryGib = Math.round(totalmem() / 2 ** 30);
   const wrk = tools.wrk === undefined ? '' : await outputOf(tools.wrk, ['-v']);
   const k6 = tools.k6 === undefined ? undefined : await outputOf(tools.k6, ['version']);
   const redis = tools.redis === undefined ? '' : await outputOf(tools.redis, ['--version']);
-  const circumstances: [string, string | undefined][] = [
-    ['Date', new Date().toISOString()],
-    ['Commit', await commit()],
-    [
-      'Machine',
-      `${cpus().length} × ${cpu?.model.trim()}, ${memoryGib} GiB, ${type()} ${release()}`,
-    ],
-    [
-      'Load before the run',
-      loadavg()
-        .map((load) => load.toFixed(2))
-        .join(' '),
-    ],
+  const versions: [string, string | undefined][] = [
     ['Node', process.version],
     ['Fastify', await packageVersion('fastify')],
     ['wrk', /wrk \S+/.exec(wrk)?.[0].slice('wrk '.length)],
@@ -46,13 +46,25 @@ export async function describeRun(tools: RunTools = {}): Promise<Circumstance[]>
     ['PostgreSQL', tools.postgres?.version],
     ['Redis', /v=(\S+)/.exec(redis)?.[1]],
   ];
-  return circumstances.flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]));
+  return {
+    date: new Date().toISOString(),
+    commit: await commit(),
+    machine: `${cpus().length} × ${cpu?.model.trim()}, ${memoryGib} GiB, ${type()} ${release()}`,
+    load: loadavg()
+      .map((load) => load.toFixed(2))
+      .join(' '),
+    versions: versions.flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }])),
+  };
 }
 
-async function commit(): Promise<string | undefined> {
+/** Files that the benchmark itself writes between its parts. */
+const RESULTS = [':!bench/results.json', ':!bench/RESULTS.md', ':!bench/latency.svg'];
+
+async function commit(): Promise<string> {
   const hash = (await outputOf('git', ['rev-parse', '--short', 'HEAD'])).trim();
-  if (!/^[0-9a-f]+$/.test(hash)) return undefined;
-  const changes = await outputOf('git', ['status', '--porcelain', '--', 'services', 'bench']);
+  if (!/^[0-9a-f]+$/.test(hash)) return '';
+  const paths = ['services', 'bench', ...RESULTS];
+  const changes = await outputOf('git', ['status', '--porcelain', '--', ...paths]);
   return changes.trim() === '' ? hash : `${hash} with uncommitted changes`;
 }
 

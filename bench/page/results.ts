@@ -1,21 +1,18 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import type { Circumstance } from '#bench/measures/machine';
+import type { RunFacts } from '#bench/measures/machine';
 import type { Cell, Findings } from '#bench/page/part';
 
 /** File with the newest results of every part, from which the page is written. */
 const RESULTS_FILE = 'bench/results.json';
 
 /** Results of a part with the circumstances of their run. */
-export type PartResults = Findings & {
-  /** Time of the run, ISO 8601. */
-  readonly date: string;
-  /** Abbreviated hash, with a remark if the checkout had changes. */
-  readonly commit: string;
-  readonly machine: string;
-  readonly versions: readonly Circumstance[];
-  readonly minutes: number;
-};
+export type PartResults = Findings &
+  Omit<RunFacts, 'load'> & {
+    /** Absent in results before this field existed. */
+    readonly load?: string;
+    readonly minutes: number;
+  };
 
 /** Results by the names of parts. */
 export type Results = Readonly<Record<string, PartResults>>;
