@@ -1,5 +1,5 @@
 import { journalAge } from '#bench/durable/journal-age';
-import { cluster, frameworks, many, onFile } from '#bench/durable/parts';
+import { cluster, engines, frameworks, many, onFile } from '#bench/durable/parts';
 import { agentTurn } from '#bench/features/agent-turn';
 import { client } from '#bench/features/client';
 import { fleet } from '#bench/features/fleet';
@@ -28,7 +28,7 @@ import { growth } from '#bench/scale/rates/growth';
 export const PARTS: readonly Part[] = [
   ...[service, instances, starts],
   ...[fleet, transitions, past, streams, traces, client, agentTurn],
-  ...[cluster, frameworks, many],
+  ...[cluster, engines, frameworks, many],
   ...[onFile, fileRestart, largeFile],
   ...[limiter, accounts],
   latency,

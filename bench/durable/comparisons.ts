@@ -32,44 +32,65 @@ export type DurableComparison = {
   readonly references: readonly ReferenceEntrant[];
   /** Whether stateless reference (c) takes part if selected. */
   readonly isWithStateless: boolean;
+  /** Whether the sizes of the tables are measured at the end. */
+  readonly isDiskMeasured: boolean;
+};
+
+/** The service with one engine, in the comparisons on Cassandra. */
+const ONE_ENGINE: DurableEntrant = {
+  label: 'd',
+  keyedLabel: 'k',
+  store: { keyspace: 'identity_engine' },
 };
 
 /** Engine count of (d3). Source: the project's targets. */
 const ENGINES_OF_D3 = 3;
 
-/** Servers with 1,000 instances each, on Cassandra or PostgreSQL. */
+/** Servers with 1,000 instances each, on Cassandra, PostgreSQL or Redis. */
 export const CLUSTER: DurableComparison = {
   instanceCount: DURABLE_INSTANCES,
-  services: [
-    { label: 'd', keyedLabel: 'k', store: { keyspace: 'identity_engine' } },
-    { label: 'd3', store: { engines: ENGINES_OF_D3, keyspace: 'three_engines' } },
-  ],
+  services: [ONE_ENGINE],
   references: [
     { label: 'pg', keyedLabel: 'pgk' },
     { label: 'cas', keyedLabel: 'cask' },
     { label: 'redis', keyedLabel: 'redisk' },
   ],
   isWithStateless: false,
+  isDiskMeasured: true,
+};
+
+/** Three engines beside one engine. */
+export const ENGINES: DurableComparison = {
+  instanceCount: DURABLE_INSTANCES,
+  services: [
+    { label: 'd', store: ONE_ENGINE.store },
+    { label: 'd3', store: { engines: ENGINES_OF_D3, keyspace: 'three_engines' } },
+  ],
+  references: [],
+  isWithStateless: false,
+  isDiskMeasured: false,
 };
 
 /** Frameworks for actors and durable functions, beside the service. */
 export const FRAMEWORKS: DurableComparison = {
   instanceCount: DURABLE_INSTANCES,
-  services: [{ label: 'd', keyedLabel: 'k', store: { keyspace: 'identity_engine' } }],
+  services: [ONE_ENGINE],
   references: [
     { label: 'pekko', keyedLabel: 'pekkok' },
     { label: 'restate', keyedLabel: 'restatek' },
     { label: 'dapr', keyedLabel: 'daprk' },
   ],
   isWithStateless: false,
+  isDiskMeasured: false,
 };
 
 /** Servers with 50,000 instances each, on Cassandra or PostgreSQL. */
 export const MANY: DurableComparison = {
   instanceCount: MANY_INSTANCES,
-  services: [{ label: 'd50', keyedLabel: 'k50', store: { keyspace: 'identity_engine' } }],
+  services: [{ ...ONE_ENGINE, label: 'd50', keyedLabel: 'k50' }],
   references: [{ label: 'pg50' }, { label: 'cas50' }],
   isWithStateless: false,
+  isDiskMeasured: true,
 };
 
 /**
@@ -82,6 +103,7 @@ export const ON_FILE: DurableComparison = {
   services: [{ label: 'e', keyedLabel: 'ke', store: 'sqlite' }],
   references: [],
   isWithStateless: true,
+  isDiskMeasured: true,
 };
 
 /** Leaves out the servers without one of these names. Undefined: all servers. */

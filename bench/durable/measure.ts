@@ -93,7 +93,7 @@ export async function measureDurable(
   const plans = Map.groupBy(servers, ({ plan }) => plan);
   for (const [server] of plans.values()) if (server !== undefined) await checkLedger(server);
   const counts = await Promise.all(started.map(countsOf));
-  if (!sizes.isDiskMeasured) return { rounds, disk: [] };
+  if (!sizes.isDiskMeasured || !comparison.isDiskMeasured) return { rounds, disk: [] };
   // Stop the service first: a running service keeps writing to its journal.
   await opened.disposeAsync();
   const disk: DiskUse[] = [];

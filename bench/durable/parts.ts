@@ -1,6 +1,7 @@
 import {
   CLUSTER,
   type DurableComparison,
+  ENGINES,
   FRAMEWORKS,
   MANY,
   ON_FILE,
@@ -82,7 +83,6 @@ export const cluster: Part = {
         ...against('d', 'pg', [4, 5]),
         ...against('d', 'cas', [2, 2.5]),
         ...against('k', 'd', [0.9, 0.9]),
-        ...against('d3', 'd', [0.8, undefined]),
         ...against('d', 'redis', [undefined, undefined]),
         ...against('k', 'pgk', [undefined, undefined]),
         ...against('k', 'cask', [undefined, undefined]),
@@ -96,6 +96,16 @@ export const cluster: Part = {
         limit('d', "the limiter's share of the CPU of all processes", 256, 10, '%', limiterPercent),
       ],
     }),
+};
+
+/** The service with three engines beside the service with one engine. */
+export const engines: Part = {
+  name: 'engines',
+  group: 'engines',
+  title: 'Three engines beside one engine',
+  about: `All processes share two cores. ${ABOUT}`,
+  needs: ['wrk', 'cassandra'],
+  measure: (run) => measured(ENGINES, run, { ratios: against('d3', 'd', [0.8, undefined]) }),
 };
 
 /** The service beside frameworks for actors and durable functions. */

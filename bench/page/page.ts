@@ -27,6 +27,7 @@ const GROUP_TITLES: Readonly<Record<Group, string>> = {
   memory: 'In memory',
   features: 'Fleet calls, events, past states and clients',
   durable: 'On Cassandra, 1,000 instances',
+  engines: 'On Cassandra, three engines',
   frameworks: 'Beside other frameworks',
   many: 'On Cassandra, many instances',
   file: 'On one SQLite file',

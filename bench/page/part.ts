@@ -2,7 +2,7 @@ import type { Spread } from '#bench/measures/statistics';
 
 /** Groups of parts. A group runs in at most 30 minutes on two cores. */
 export const GROUPS = [
-  ...(['memory', 'features', 'durable', 'frameworks', 'many'] as const),
+  ...(['memory', 'features', 'durable', 'engines', 'frameworks', 'many'] as const),
   ...(['file', 'limiter', 'latency', 'growth', 'fail-over'] as const),
 ];
 
