@@ -21,7 +21,7 @@ export class Inspector {
   /** Connects to the inspector address that Node prints at its start. */
   static async connect(child: Child): Promise<Inspector> {
     const url = await untilAnswered(child, async () => {
-      return /ws:\/\/127\.0\.0\.1:\d+\/[\w-]+/.exec(child.output)?.[0];
+      return /ws:\/\/127\.0\.0\.1:\d+\/[\w-]+/.exec(child.beginning)?.[0];
     });
     const socket = new WebSocket(url);
     const { promise, resolve, reject } = Promise.withResolvers<void>();

@@ -12,7 +12,7 @@ export type Command = {
   readonly env: Readonly<Record<string, string>>;
 };
 
-/** Number of trailing output characters kept to explain a failure. */
+/** Number of output characters kept from the beginning, and from the end to explain a failure. */
 const OUTPUT_KEPT = 4_000;
 
 const running = new Set<Child>();
@@ -30,6 +30,7 @@ export class Child {
   readonly name: string;
   readonly #process: ChildProcess;
   readonly #ended: Promise<void>;
+  #beginning = '';
   #output = '';
 
   constructor(command: Command) {
@@ -55,6 +56,11 @@ export class Child {
     const { pid } = this.#process;
     if (pid === undefined) throw new Error(`${this.name} did not start: ${this.output.trim()}`);
     return pid;
+  }
+
+  /** The first characters of stdout and stderr, interleaved. */
+  get beginning(): string {
+    return this.#beginning;
   }
 
   /** The last characters of stdout and stderr, interleaved. */
@@ -93,6 +99,7 @@ export class Child {
   }
 
   #keep(text: string): void {
+    this.#beginning += text.slice(0, OUTPUT_KEPT - this.#beginning.length);
     this.#output = (this.#output + text).slice(-OUTPUT_KEPT);
   }
 

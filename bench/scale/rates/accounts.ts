@@ -24,7 +24,7 @@ type Sizes = { readonly known: number; readonly active: number; readonly idleS: 
 
 // Eviction after 300 s instead of 15 minutes: long enough to activate and measure all meters.
 const FULL: Sizes = { known: 1_000_000, active: 100_000, idleS: 300 };
-const QUICK: Sizes = { known: 2_000, active: 1_000, idleS: 60 };
+const QUICK: Sizes = { known: 2_000, active: 1_000, idleS: 30 };
 
 /** Memory of a limiter for active, known and evicted accounts. */
 export const accounts: Part = {
