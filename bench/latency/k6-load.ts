@@ -4,35 +4,49 @@ import { problemOf } from '#bench/load/proof';
 import { Child, environment } from '#bench/processes/child';
 import type { Server } from '#bench/processes/servers';
 
-/** An open-model run: requests start at a fixed rate, independent of answers. */
-export type OpenRun = {
-  readonly requestsPerS: number;
-  readonly seconds: number;
-  /** Load before the measured seconds. */
-  readonly warmUpS: number;
-};
+/**
+ * Load of k6. Closed: each user waits for an answer, then sends the next request. Open: requests
+ * start at a fixed rate, independent of answers.
+ */
+export type K6Load =
+  | { readonly kind: 'closed'; readonly users: number; readonly seconds: number }
+  | {
+      readonly kind: 'open';
+      readonly requestsPerS: number;
+      readonly seconds: number;
+      /** Load before the measured seconds. */
+      readonly warmUpS: number;
+    };
 
-/** Latencies of an open-model run; void if `problem` is set. */
-export type OpenResult = {
+/** Rate and latencies of a load; void if `problem` is set. */
+export type K6Result = {
+  readonly requestsPerS: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly p999Ms: number;
   readonly problem: string | undefined;
 };
 
-/** k6's name for the latencies of the measured phase in open-model.k6.ts. */
+/**
+ * Maximum number of requests in flight in an open load. Beyond this number, k6 drops iterations,
+ * which voids the row.
+ */
+const IN_FLIGHT_MAX = 300;
+
+/** k6's name for the latencies of the measured phase in observe.k6.ts. */
 const LATENCY = 'http_req_duration{phase:measured}';
 
 /**
  * Runs k6 once against `server`. The result is void if an answer was wrong or an iteration was
  * dropped.
  */
-export async function runOpenModel(k6: string, server: Server, run: OpenRun): Promise<OpenResult> {
+export async function runK6(k6: string, server: Server, load: K6Load): Promise<K6Result> {
   let metrics: unknown;
+  let answered = 0;
   let problem = '';
   const proof = await problemOf(server, async () => {
-    metrics = await send(k6, server, run);
-    const answered = figureOf(metrics, 'http_reqs', 'count');
+    metrics = await send(k6, server, load);
+    answered = figureOf(metrics, 'http_reqs', 'count');
     const failed = figureOf(metrics, 'http_req_failed', 'passes');
     const dropped = figureOf(metrics, 'dropped_iterations', 'count');
     if (failed > 0) problem = `${failed} non-2xx`;
@@ -41,6 +55,7 @@ export async function runOpenModel(k6: string, server: Server, run: OpenRun): Pr
     return { answered, unanswered: 0 };
   });
   return {
+    requestsPerS: answered / (load.seconds + warmUpOf(load)),
     p50Ms: figureOf(metrics, LATENCY, 'p(50)'),
     p99Ms: figureOf(metrics, LATENCY, 'p(99)'),
     p999Ms: figureOf(metrics, LATENCY, 'p(99.9)'),
@@ -48,22 +63,27 @@ export async function runOpenModel(k6: string, server: Server, run: OpenRun): Pr
   };
 }
 
-async function send(k6: string, server: Server, run: OpenRun): Promise<unknown> {
+function warmUpOf(load: K6Load): number {
+  return load.kind === 'open' ? load.warmUpS : 0;
+}
+
+async function send(k6: string, server: Server, load: K6Load): Promise<unknown> {
   const { plan } = server;
   plan.beginTurn();
   await using child = new Child({
     name: 'k6',
     program: k6,
-    args: ['run', '--quiet', '--no-usage-report', 'bench/latency/open-model.k6.ts'],
+    args: ['run', '--quiet', '--no-usage-report', 'bench/latency/observe.k6.ts'],
     env: environment({
       ADDRESS: server.address,
       KEY: plan.key,
       INSTANCES: plan.file,
       FIRST_S: `${plan.nextS}`,
       STEP_S: `${STEP_S}`,
-      RATE: `${run.requestsPerS}`,
-      SECONDS: `${run.seconds}`,
-      WARM_UP_S: `${run.warmUpS}`,
+      RATE: `${load.kind === 'open' ? load.requestsPerS : 0}`,
+      USERS: `${load.kind === 'closed' ? load.users : IN_FLIGHT_MAX}`,
+      SECONDS: `${load.seconds}`,
+      WARM_UP_S: `${warmUpOf(load)}`,
     }),
   });
   await child.ended();

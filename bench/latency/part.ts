@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startDurable } from '#bench/durable/service';
-import { type OpenResult, runOpenModel } from '#bench/latency/open-model';
+import { type K6Load, type K6Result, runK6 } from '#bench/latency/k6-load';
 import { latencyPicture, PICTURE } from '#bench/latency/picture';
 import { runWrk } from '#bench/load/wrk';
 import { untilStored } from '#bench/measures/gauges';
@@ -20,8 +20,8 @@ import { installedK6 } from '#deploy/local/install/k6';
 /** Shares of the capacity at which requests arrive. Source: the project's targets. */
 const SHARES = [0.5, 0.8] as const;
 
-/** Number of connections of the capacity measurement. */
-const CONNECTIONS = 64;
+/** Number of users, or connections, of the loads before the open load. */
+const USERS = 64;
 
 /** Instances of each server. At every rate, an instance is observed less than once in a second. */
 const INSTANCES = 10_000;
@@ -43,7 +43,7 @@ type Row = {
   readonly label: Label;
   readonly share: number;
   readonly requestsPerS: number;
-  readonly results: readonly OpenResult[];
+  readonly results: readonly K6Result[];
 };
 
 /** Latencies when requests arrive at a fixed rate, independent of answers. */
@@ -53,9 +53,10 @@ export const latency: Part = {
   title: 'Latency at 50 % and 80 % of the capacity',
   about:
     'k6 starts requests at a fixed rate, and waits for no answer. The rate is a share of the ' +
-    `capacity of the server, which wrk measures with ${CONNECTIONS} connections. Each server has ` +
-    '10,000 instances. Latencies include the time that k6 needs on the same cores. A run with a ' +
-    'dropped or wrong request is void and repeated once.\n\n' +
+    `capacity: the requests/s of ${USERS} k6 users without a pause. k6 and the server share two ` +
+    'cores, and k6 needs most of the CPU beside a fast server, so the capacity is far below the ' +
+    'requests/s of the other parts. Each server has 10,000 instances. A run with a dropped or ' +
+    'wrong request is void and repeated once.\n\n' +
     '![Latencies at 50 % and 80 % of the capacity](latency.svg)',
   needs: ['wrk', 'k6', 'cassandra', 'postgres'],
   async measure(run) {
@@ -123,18 +124,18 @@ async function rowsOf(
   const { label, service, isCheckpointing = false } = server;
   const leadInS = isCheckpointing ? sizes.leadInS : sizes.warmUpS;
   print(`${label}: load for ${leadInS} s, then the capacity`);
-  await runWrk(wrk, server, { connections: CONNECTIONS, seconds: leadInS });
-  const capacity = await runWrk(wrk, server, {
-    connections: CONNECTIONS,
-    seconds: sizes.capacityS,
-  });
+  await runWrk(wrk, server, { connections: USERS, seconds: leadInS });
+  const closed = { kind: 'closed', users: USERS, seconds: sizes.capacityS } as const;
+  const capacity = await runK6(k6, server, closed);
+  print(`${label}: capacity ${capacity.requestsPerS.toFixed(0)}/s`);
   const rows: Row[] = [];
   for (const share of SHARES) {
     const requestsPerS = Math.round(share * capacity.requestsPerS);
-    const results: OpenResult[] = [];
+    const results: K6Result[] = [];
     while (results.length < sizes.rounds) {
-      const run = { requestsPerS, seconds: sizes.measuredS, warmUpS: sizes.warmUpS };
-      results.push(await attempted(k6, server, run, print));
+      const { measuredS: seconds, warmUpS } = sizes;
+      const load = { kind: 'open', requestsPerS, seconds, warmUpS } as const;
+      results.push(await attempted(k6, server, load, print));
     }
     rows.push({ label, share, requestsPerS, results });
   }
@@ -145,13 +146,13 @@ async function rowsOf(
 async function attempted(
   k6: string,
   server: Server,
-  run: Parameters<typeof runOpenModel>[2],
+  load: K6Load & { readonly kind: 'open' },
   print: (line: string) => void,
-): Promise<OpenResult> {
+): Promise<K6Result> {
   for (let attempt = 1; ; attempt += 1) {
-    const result = await runOpenModel(k6, server, run);
+    const result = await runK6(k6, server, load);
     const outcome = result.problem ?? `p99 ${result.p99Ms.toFixed(1)} ms`;
-    print(`${server.label} at ${run.requestsPerS}/s: ${outcome}`);
+    print(`${server.label} at ${load.requestsPerS}/s: ${outcome}`);
     if (result.problem === undefined || attempt === ATTEMPTS_MAX) return result;
   }
 }

@@ -38,6 +38,15 @@ declare module 'k6/http' {
   ): Response;
 }
 
+declare module 'k6/data' {
+  /** A list that all users share. Each access copies an element. */
+  export class SharedArray<T> {
+    constructor(name: string, read: () => T[]);
+    readonly length: number;
+    [index: number]: T | undefined;
+  }
+}
+
 declare module 'k6/execution' {
   export const scenario: { iterationInTest: number };
 }
@@ -59,6 +68,7 @@ declare module 'k6/metrics' {
 }
 
 declare module 'k6/options' {
+  type Users = { executor: 'constant-vus'; exec: string; vus: number; duration: string };
   type Arrivals = {
     exec: string;
     timeUnit: string;
@@ -68,15 +78,17 @@ declare module 'k6/options' {
     gracefulStop?: string;
     env?: Record<string, string>;
   };
-  export type Scenario = Arrivals &
-    (
-      | { executor: 'constant-arrival-rate'; rate: number; duration: string }
-      | {
-          executor: 'ramping-arrival-rate';
-          startRate: number;
-          stages: { target: number; duration: string }[];
-        }
-    );
+  export type Scenario =
+    | Users
+    | (Arrivals &
+        (
+          | { executor: 'constant-arrival-rate'; rate: number; duration: string }
+          | {
+              executor: 'ramping-arrival-rate';
+              startRate: number;
+              stages: { target: number; duration: string }[];
+            }
+        ));
   type Threshold = string | { threshold: string; abortOnFail: boolean; delayAbortEval: string };
   export type Options = {
     discardResponseBodies?: boolean;
