@@ -47,6 +47,7 @@ export const LATER = [
     files: [
       /\b(k6OrSkip|jaegerOrSkip|stripeMockOrSkip|prometheusOrSkip)\(/,
       /\bHAProxy\b.*apt-get/,
+      'test/bench/quick-run.test.ts',
       'test/fuzz/schemathesis.test.ts',
       'test/identity/node-releases.test.ts',
       'test/deploy/local/balancer.test.ts',
@@ -151,6 +152,7 @@ export const LONG: readonly FileName[] = [
   'test/api/attacks/resources.test.ts',
   'test/api/attacks/shutdown.test.ts',
   'test/api/observations/batch-is-sequence.test.ts',
+  'test/bench/quick-run.test.ts',
   'test/bus/nats-bus.test.ts',
   'test/chaos/',
   'test/clients/crash.test.ts',
@@ -199,6 +201,7 @@ export const MAY_SKIP: readonly { readonly lack: RegExp; readonly files: readonl
   { lack: /^there are no generators: /, files: ['test/clients/generators.test.ts'] },
   { lack: /^no Chromium was found /, files: [/\b(browserSuite|launchChromium)\(/] },
   { lack: /^there is no k6: /, files: [/\bk6OrSkip\(/] },
+  { lack: /^wrk is not installed: /, files: ['test/bench/quick-run.test.ts'] },
   { lack: /^there is no Jaeger: /, files: [/\bjaegerOrSkip\(/] },
   { lack: /^there is no stripe-mock: /, files: [/\bstripeMockOrSkip\(/] },
   { lack: /^there is no promtool: /, files: [/\bprometheusOrSkip\(/] },

@@ -21,16 +21,16 @@ const KNOWN_QUICK = [100, 1_000] as const;
 const COST_RATIO_MAX = 1.3;
 
 /** Lead-in for JIT compilation and checkpoints, which are up to two minutes late. */
-const USUAL: CellTimes = { leadInS: 125, measuredS: 20 };
+const USUAL: CellTimes = { leadInS: 125, measuredS: 20, isDrained: true };
 
 /** Times for a keyspace with many instances: the lead-in activates all observed instances. */
-const MANY: CellTimes = { leadInS: 140, measuredS: 20 };
+const MANY: CellTimes = { leadInS: 140, measuredS: 20, isDrained: true };
 const MANY_KNOWN = 100_000;
 
-const QUICK: CellTimes = { leadInS: 1, measuredS: 1 };
+const QUICK: CellTimes = { leadInS: 1, measuredS: 1, isDrained: false };
 
 /** First run, not reported: Cassandra's JIT compilers are busy. */
-const COMPILE: CellTimes = { leadInS: 35, measuredS: 1 };
+const COMPILE: CellTimes = { leadInS: 35, measuredS: 1, isDrained: true };
 
 /** CPU columns are in µs per observation. */
 const COLUMNS: readonly Column[] = [
