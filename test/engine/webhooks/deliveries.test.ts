@@ -17,6 +17,9 @@ const DELIVERED = { isDelivered: true } as const;
 const REFUSED = { isDelivered: false, cause: 'status 500', askedS: 0 } as const;
 const MIDDLE = () => 0.5;
 
+/** Hundred instances with one row each. */
+const MANY = Array.from({ length: 100 }, (_, n) => String.fromCodePoint(0x4e00 + n)).join('');
+
 /**
  * Deliveries to an endpoint with enough successes for `IN_FLIGHT_MAX`, with rows of these
  * instances, one row for each letter.
@@ -117,8 +120,7 @@ rate('gets one message at a time at the start, and more after each success', () 
 });
 
 rate('gets one message at a time after failures in a row, and more after each success', () => {
-  const many = Array.from({ length: 100 }, (_, n) => String.fromCodePoint(0x4e00 + n)).join('');
-  const deliveries = deliveriesOf(many);
+  const deliveries = deliveriesOf(MANY);
   const underWay = Array.from({ length: IN_FLIGHT_MAX }, () => taken(deliveries.next(0)));
   assert.is(deliveries.next(0), undefined);
   for (const batch of underWay) deliveries.end(batch, REFUSED, 0);
@@ -130,6 +132,19 @@ rate('gets one message at a time after failures in a row, and more after each su
   deliveries.end(probe, DELIVERED, nowMs);
   const two = [deliveries.next(nowMs), deliveries.next(nowMs), deliveries.next(nowMs)];
   assert.is(two.filter(Boolean).length, 2);
+});
+
+// A short outage would otherwise delay an endpoint with many messages under way by ten minutes.
+rate('gets a longer pause only after a message that began after the pause', () => {
+  const deliveries = deliveriesOf(MANY);
+  const underWay = Array.from({ length: IN_FLIGHT_MAX }, () => taken(deliveries.next(0)));
+  const late = underWay.splice(-1);
+  for (const batch of underWay) deliveries.end(batch, REFUSED, 0);
+  for (const batch of late) deliveries.end(batch, REFUSED, 5_000);
+  const probe = taken(deliveries.next(5_000));
+  deliveries.end(probe, REFUSED, 5_000);
+  assert.is(deliveries.next(34_999), undefined);
+  assert.ok(deliveries.next(35_000));
 });
 
 rate('gets the pause that it asks for', () => {

@@ -38,6 +38,8 @@ export type Batch = {
   readonly followsGap: boolean;
   /** Keys of the lanes that the rows come from. */
   readonly lanes: readonly string[];
+  /** Number of pauses after failures that had begun before the attempt. */
+  readonly pauses: number;
 };
 
 /** Result of an attempt. `askedS`: wait in seconds that the endpoint asked for. */
@@ -65,7 +67,7 @@ type Lane = {
  * Deliveries to one endpoint: decides what is sent next. The rows of an instance are delivered in
  * order, one attempt at a time. A row that fails holds back only later rows of its instance. Each
  * success doubles the number of concurrent attempts, and each failure halves it. After ten failures
- * in a row, the endpoint gets one message per pause.
+ * in a row, the endpoint gets one message per pause. The pause grows only if this message fails too.
  *
  * Deterministic: times and random numbers are arguments. A new object from a `progress` repeats
  * rows that were delivered since, and loses none.
@@ -83,8 +85,10 @@ export class Deliveries {
   #underWay = 0;
   /** Attempts that may be under way at the same time. Starts low: the endpoint may hang. */
   #window = 1;
-  /** Failures since the last success. */
+  /** Failures since the last success, without attempts that began before the newest pause. */
   #streak = 0;
+  /** Number of pauses that have begun. */
+  #pauses = 0;
   /** Ends of pauses, in Unix milliseconds: after failures, and for other reasons. */
   #pausedUntilMs = 0;
   #postponedUntilMs = 0;
@@ -166,6 +170,7 @@ export class Deliveries {
       rows: rows.sort((one, other) => one.seq - other.seq),
       followsGap: this.#isMissing || chosen.some(([, lane]) => lane.followsGap),
       lanes: chosen.map(([key]) => key),
+      pauses: this.#pauses,
     };
   }
 
@@ -189,10 +194,11 @@ export class Deliveries {
   }
 
   /** Ends the attempt for a batch from `next`. */
-  end({ lanes, followsGap }: Batch, result: AttemptResult, nowMs: number): void {
+  end(batch: Batch, result: AttemptResult, nowMs: number): void {
+    const { lanes, followsGap } = batch;
     this.#underWay -= 1;
     if (result.isDelivered && followsGap) this.#isMissing = false;
-    this.#adapt(result, nowMs);
+    this.#adapt(batch, result, nowMs);
     for (const [key, lane] of this.#sentOf(lanes)) {
       if (result.isDelivered) this.#delivered(key, lane);
       else this.#hold(key, lane, result, nowMs);
@@ -275,7 +281,7 @@ export class Deliveries {
   }
 
   /** Adapts the rate to the endpoint: half of it after a failure, twice of it after a success. */
-  #adapt(result: AttemptResult, nowMs: number): void {
+  #adapt({ pauses }: Batch, result: AttemptResult, nowMs: number): void {
     if (result.isDelivered) {
       this.#streak = 0;
       this.#failingSinceMs = undefined;
@@ -283,14 +289,17 @@ export class Deliveries {
       this.#window = Math.min(IN_FLIGHT_MAX, 2 * this.#window);
       return;
     }
-    this.#streak += 1;
     this.#failingSinceMs ??= nowMs;
     this.#window = Math.max(1, Math.floor(this.#window / 2));
     if (result.askedS > 0) {
       const askedMs = nowMs + waitMs(0, this.#random(), result.askedS);
       this.#postponedUntilMs = Math.max(this.#postponedUntilMs, askedMs);
     }
+    // Concurrent attempts often fail together. Only an attempt after a pause may lengthen the pause.
+    if (pauses < this.#pauses) return;
+    this.#streak += 1;
     if (this.#streak < STREAK_MAX) return;
+    this.#pauses += 1;
     const pauseMs = waitMs(this.#streak - STREAK_MAX + 1, this.#random());
     this.#pausedUntilMs = nowMs + Math.min(pauseMs, PAUSE_MS_MAX);
   }
