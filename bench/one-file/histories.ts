@@ -11,7 +11,7 @@ import {
 import { MODELS } from '#identity/model';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
 import { systemClock } from '#stdlib/clock';
-import { type Chunk, type InstanceHead, NO_ROWS } from '#storage/ports/instances';
+import { type Chunk, NO_ROWS, type PackedHead, packedHead } from '#storage/ports/instances';
 import { DRIFT_EVENTS } from '#storage/ports/rows';
 
 /** Time between two observations of an instance, in ms. */
@@ -41,9 +41,9 @@ const OBSERVATIONS_OF_A_HUNDRED = [
 /** Stored state of an instance, as written by an engine. */
 export type History = {
   /** Head after the creation, before the first observation. */
-  readonly created: InstanceHead;
+  readonly created: PackedHead;
   /** Head after all observations. Contains the newest rows. */
-  readonly head: InstanceHead;
+  readonly head: PackedHead;
   /** Chunks of older history rows. */
   readonly history: readonly Chunk[];
   /** Chunks of older drift events. */
@@ -81,15 +81,14 @@ function historyOf(persona: number, count: number, createdAtMs: number): History
     modeStrengths: strengths,
     energyLevel: 1,
   });
-  // Copy: the first observation overwrites the model of the created head.
-  const created = { ...headOf(state), model: headOf(state).model.slice() };
+  const created = packedHead(headOf(state));
   for (let i = 1; i <= count; i += 1) {
     const timestampMs = createdAtMs + i * STEP_MS;
     const observations = [observation(i, strengths, timestampMs)];
     const change = { kind: 'observed', observations, isBatch: false, isEveryStateWanted: false };
     state = applied(state, i + 1, timestampMs, change as InstanceChange);
   }
-  const head = headOf(state);
+  const head = packedHead(headOf(state));
   const rows = state.unstored?.copy();
   const packedHistory = rows?.history ?? [];
   const packedDrift = rows?.drift.map(DRIFT_EVENTS.pack) ?? [];

@@ -11,6 +11,7 @@ import {
 } from '#engine/instance/state';
 import { MODELS } from '#identity/model';
 import { memoryInstanceStore, memoryListingStore } from '#storage/memory/instances';
+import { packedHead } from '#storage/ports/instances';
 import {
   bodyHashOf,
   type Call,
@@ -126,7 +127,7 @@ function copyOf(id: string, state: InstanceState): InstanceState {
   for (const row of state.unstored?.drift ?? []) unstored.addDrift(row);
   for (const row of state.unstored?.states ?? []) unstored.addState(row);
   for (const row of state.unstored?.copy().answers ?? []) unstored.addAnswer(row);
-  return { ...state, isModelShared: true, unstored };
+  return { ...state, head: state.head && packedHead(state.head), unstored };
 }
 
 function changeOf(requested: Requested): InstanceChange {

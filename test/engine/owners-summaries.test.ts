@@ -14,7 +14,8 @@ import { refusalOf, turnOfEvents } from '#test/support/settled';
 function headAt(cycle: number, energy = ENERGY_DEFAULT): SummarizedHead {
   const model = createState({ modeStrengths: Array<number>(7).fill(0.5), energyLevel: energy });
   model[OFFSET.cycle] = cycle;
-  return { modelVersion: MODEL_VERSION, model, description: 'as described', createdAtMs: 5 };
+  const times = { createdAtMs: 5, deletedAtMs: undefined };
+  return { modelVersion: MODEL_VERSION, model, description: 'as described', ...times };
 }
 
 const MARKER: SummarizedHead = {
@@ -22,6 +23,7 @@ const MARKER: SummarizedHead = {
   model: new Float64Array(0),
   description: '',
   createdAtMs: 5,
+  deletedAtMs: 6,
 };
 
 type Engine = (call: EngineCall) => EngineAnswer | Promise<EngineAnswer>;

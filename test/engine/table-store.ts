@@ -1,5 +1,10 @@
 import { newestRows } from '#storage/ports/chunks';
-import { type InstanceCheckpoint, type InstanceStore, trimmedOf } from '#storage/ports/instances';
+import {
+  type InstanceCheckpoint,
+  type InstanceStore,
+  trimmedOf,
+  unpackedHead,
+} from '#storage/ports/instances';
 import { OBSERVATIONS } from '#storage/ports/rows';
 import { type StateRange, statesIn } from '#storage/ports/states';
 import { ActorTables } from '#test/simulation/simulated/actor-tables';
@@ -102,7 +107,7 @@ export class TableStore implements InstanceStore {
       ...history.map((chunk) => () => tables.putRows(id, version, { ...none, history: [chunk] })),
       ...drift.map((chunk) => () => tables.putRows(id, version, { ...none, drift: [chunk] })),
       ...(states ?? []).map((row) => () => tables.putRows(id, version, { ...none, states: [row] })),
-      () => tables.putHead(id, head),
+      () => tables.putHead(id, unpackedHead(head)),
     ];
   }
 }

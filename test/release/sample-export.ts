@@ -2,7 +2,7 @@ import type { Account, ApiKeyRecord } from '#accounts/account';
 import * as lines from '#ctl/export/lines';
 import { MODELS } from '#identity/model';
 import { rowsOfChunks } from '#storage/ports/chunks';
-import type { Chunk } from '#storage/ports/instances';
+import { type Chunk, unpackedHead } from '#storage/ports/instances';
 import { DRIFT_EVENTS, OBSERVATIONS, type RowReading } from '#storage/ports/rows';
 import { sampleInstances } from '#test/release/sample-instances';
 
@@ -49,7 +49,7 @@ export function sampleExportLines(): readonly string[] {
     ...sampleInstances().flatMap(({ instanceId, checkpoint: { head, history, drift } }) => {
       if (head.deletedAtMs !== undefined) return [];
       return [
-        lines.instanceLine(instanceId, head),
+        lines.instanceLine(instanceId, unpackedHead(head)),
         ...rowsIn(OBSERVATIONS, instanceId, history, ROWS).map(lines.observationLine),
         ...rowsIn(DRIFT_EVENTS, instanceId, drift, ROWS).map(lines.driftLine),
       ];

@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { toFault } from '#errors/fault';
 import type { EngineAnswer, EngineCall, EngineCommand } from '#grpc/engine-messages';
 import { memoryInstanceStore } from '#storage/memory/instances';
-import type { InstanceHead, InstanceStore } from '#storage/ports/instances';
+import type { HeldHead, InstanceStore } from '#storage/ports/instances';
 import {
   CREATE,
   chunksOfRows,
@@ -162,7 +162,7 @@ async function outcomeOf(ask: () => Promise<EngineAnswer>): Promise<unknown> {
 /** A store that copies every head at the time of storing. */
 function watchedStore() {
   const store = memoryInstanceStore();
-  const heads: { given: InstanceHead; copy: InstanceHead }[] = [];
+  const heads: { given: HeldHead; copy: HeldHead }[] = [];
   const watched: InstanceStore = {
     ...store,
     async checkpoint(checkpoints) {

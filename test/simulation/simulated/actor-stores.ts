@@ -1,12 +1,13 @@
-import type {
-  AnswerRow,
-  BucketOf,
-  Chunk,
-  InstanceAnswer,
-  InstanceAnswers,
-  InstanceCheckpoint,
-  InstanceHead,
-  InstanceStore,
+import {
+  type AnswerRow,
+  type BucketOf,
+  type Chunk,
+  type InstanceAnswer,
+  type InstanceAnswers,
+  type InstanceCheckpoint,
+  type InstanceHead,
+  type InstanceStore,
+  unpackedHead,
 } from '#storage/ports/instances';
 import { type ListingRow, type ListingStore, listedOf } from '#storage/ports/listings';
 import { statesIn } from '#storage/ports/states';
@@ -188,7 +189,8 @@ export class SimulatedActorStores {
     const stamp = this.#flaws.isBatchStamped ? Math.max(...stamps) : undefined;
     const putHeads = () =>
       this.#write(process, `heads of ${names.join(', ')}`, (tables) => {
-        for (const { instanceId, head } of checkpoints) {
+        for (const { instanceId, head: held } of checkpoints) {
+          const head = unpackedHead(held);
           tables.putHead(instanceId, this.#headAsWritten(head), stamp);
           this.#onHead(instanceId, head, process.name);
         }

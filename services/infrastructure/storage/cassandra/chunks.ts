@@ -10,8 +10,8 @@ import {
 import {
   type Chunk,
   type DriftRow,
+  type HeldHead,
   type HistoryRow,
-  type InstanceHead,
   type RowCounts,
   trimmedOf,
 } from '#storage/ports/instances';
@@ -129,7 +129,7 @@ async function* chunksIn<Row>(
 export async function writeChunks(
   session: CassandraSession,
   instanceId: string,
-  { version }: InstanceHead,
+  { version }: HeldHead,
   history: readonly Chunk[],
   drift: readonly Chunk[],
 ): Promise<void> {
@@ -158,7 +158,7 @@ async function writeTo(
 export async function deleteChunks(
   session: CassandraSession,
   instanceId: string,
-  { version, historyCount, driftCount }: InstanceHead,
+  { version, historyCount, driftCount }: HeldHead,
 ): Promise<void> {
   const deletionsFrom = ({ table, remove }: Statements, count: number) =>
     Array.from({ length: bucketOf(count) + 1 }, (_, bucket) => ({
@@ -179,7 +179,7 @@ export async function deleteChunks(
 export async function trimChunks(
   session: CassandraSession,
   instanceId: string,
-  head: InstanceHead,
+  head: HeldHead,
   from: RowCounts,
 ): Promise<void> {
   const floor = trimmedOf(head);

@@ -1,7 +1,7 @@
 import type { types } from 'cassandra-driver';
 import type { CassandraSession, StatementOptions } from '#storage/cassandra/session';
 import { type RowWrite, writeRows } from '#storage/cassandra/statements';
-import type { InstanceHead } from '#storage/ports/instances';
+import type { HeldHead } from '#storage/ports/instances';
 import { decodeState, encodeState, type StateRange, type StateRow } from '#storage/ports/states';
 
 /* Separate from `instances.ts`, because past states have a table of their own. */
@@ -69,7 +69,7 @@ export async function writeStates(
 export async function trimStates(
   session: CassandraSession,
   instanceId: string,
-  { version, floor }: InstanceHead,
+  { version, floor }: HeldHead,
 ): Promise<void> {
   if (floor === undefined) return;
   const params = [BigInt(version), instanceId, BigInt(floor.generation), BigInt(floor.cycle)];

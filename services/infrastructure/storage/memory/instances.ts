@@ -8,8 +8,11 @@ import {
   HEADS_MAX,
   type InstanceCheckpoint,
   type InstanceHead,
+  type PackedHead,
   type PagedInstances,
+  packedHead,
   trimmedOf,
+  unpackedHead,
 } from '#storage/ports/instances';
 import {
   type ListingRow,
@@ -22,7 +25,7 @@ import { comparePositions, type StateRow, statesIn } from '#storage/ports/states
 
 type Stored = {
   /** Newest head. Undefined if only answers have been stored so far. */
-  head: InstanceHead | undefined;
+  head: PackedHead | undefined;
   /** Ordered by their last ordinals, ascending. */
   history: Chunk[] | undefined;
   drift: Chunk[] | undefined;
@@ -39,13 +42,14 @@ export function memoryInstanceStore(): PagedInstances {
   return {
     bucketOf: () => 0,
     async readHead(instanceId) {
-      return instances.get(instanceId)?.head;
+      const head = instances.get(instanceId)?.head;
+      return head && unpackedHead(head);
     },
     async readHeads(instanceIds) {
       const heads = new Map<string, InstanceHead>();
       for (const instanceId of instanceIds) {
         const head = instances.get(instanceId)?.head;
-        if (head !== undefined) heads.set(instanceId, head);
+        if (head !== undefined) heads.set(instanceId, unpackedHead(head));
       }
       return heads;
     },
@@ -102,7 +106,7 @@ function pagesOf(
   return {
     async *headPages(bucket) {
       const heads = inBucket(bucket).flatMap(([id, { head }]) =>
-        head === undefined ? [] : [[id, head] as const],
+        head === undefined ? [] : [[id, unpackedHead(head)] as const],
       );
       for (let from = 0; from < heads.length; from += HEADS_MAX) {
         yield new Map(heads.slice(from, from + HEADS_MAX));
@@ -146,7 +150,7 @@ function store(
     stored.states = undefined;
     stored.answers = undefined;
   }
-  stored.head = head;
+  stored.head = packedHead(head);
 }
 
 function nothingStored(): Stored {

@@ -3,8 +3,8 @@ import {
   CHUNK_ROWS_MAX,
   type Chunk,
   type DriftRow,
+  type HeldHead,
   type HistoryRow,
-  type InstanceHead,
   type InstanceStore,
   type NewestRows,
 } from '#storage/ports/instances';
@@ -142,7 +142,7 @@ type Wanted = { readonly newest: number; readonly count: number };
 export async function storedHistory(
   store: Pick<InstanceStore, 'readHistory'>,
   instanceId: string,
-  { newestHistory, historyCount }: InstanceHead,
+  { newestHistory, historyCount }: HeldHead,
   wanted: Wanted,
 ): Promise<HistoryRow[]> {
   const inHead = newestRows(OBSERVATIONS, instanceId, newestHistory, historyCount);
@@ -155,7 +155,7 @@ export async function storedHistory(
 export async function storedDrift(
   store: Pick<InstanceStore, 'readDrift'>,
   instanceId: string,
-  { newestDrift, driftCount }: InstanceHead,
+  { newestDrift, driftCount }: HeldHead,
   wanted: Wanted,
 ): Promise<DriftRow[]> {
   const inHead = newestRows(DRIFT_EVENTS, instanceId, newestDrift, driftCount);

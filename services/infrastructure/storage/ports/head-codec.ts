@@ -2,12 +2,14 @@ import { type ByteReader, ByteWriter, readerOf } from '#storage/ports/bytes';
 import {
   type Floor,
   HEADS_MAX,
+  type HeldHead,
   type InstanceHead,
   type InstanceStore,
   type NewestRows,
   NO_ROWS,
   type RecentCall,
 } from '#storage/ports/instances';
+import { unpackedModel } from '#storage/ports/packed-model';
 
 /**
  * Format number in the first byte of a stored head. Any change of the layout below needs a new
@@ -35,7 +37,7 @@ const writer = new ByteWriter();
  * of rows. A floor adds 44 bytes and another state. Tags add their text and 4 bytes.
  * The time of the newest change adds 24 bytes.
  */
-export function encodeHead(head: InstanceHead): Buffer {
+export function encodeHead(head: HeldHead): Buffer {
   const { deletedAtMs, observedAtMs, floor, tagsJson, changedAtMs } = head;
   writer
     .begin(FORMAT)
@@ -69,7 +71,7 @@ export function encodeHead(head: InstanceHead): Buffer {
   const changes = changedAtMs === undefined ? 0 : 1;
   writer
     .text(head.modelVersion)
-    .numbers(head.model)
+    .numbers(unpackedModel(head.model))
     .count(head.recentCalls.length + changes);
   for (const { callId, version, atMs } of head.recentCalls) {
     writer.number(callId).number(version).number(atMs);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { hashText } from '#stdlib/hash-map';
+import { type PackedModel, packedModel, unpackedModel } from '#storage/ports/packed-model';
 import type { StatePosition, StateRange, StateRow } from '#storage/ports/states';
 
 /** Processed observation. Source: interface 2.7. */
@@ -113,7 +114,7 @@ export type RecentCall = {
 
 /**
  * State of an instance at one version, without the rows in chunks. Content is unique per (id,
- * version). Immutable: neither the store nor its user changes a head or its model vector.
+ * version). A store neither changes a head nor keeps its array: a store in memory has packed heads.
  */
 export type InstanceHead = {
   readonly version: number;
@@ -158,10 +159,32 @@ export type InstanceHead = {
   readonly recentCalls: readonly RecentCall[];
 };
 
+/** Head with a packed model. Nobody can change the model, so several owners may share the head. */
+export type PackedHead = HeadWith<PackedModel>;
+
+/** Head in memory. Its model is packed unless an event has just changed it. */
+export type HeldHead = HeadWith<Float64Array | PackedModel>;
+
+type HeadWith<Model> = Omit<InstanceHead, 'model'> & { readonly model: Model };
+
+/** The head itself if its model is packed, otherwise a copy with a packed model. */
+export function packedHead(head: HeldHead): PackedHead {
+  const { model } = head;
+  return typeof model === 'string' ? (head as PackedHead) : { ...head, model: packedModel(model) };
+}
+
+/** A copy with a new array if the model of the head is packed, otherwise the head itself. */
+export function unpackedHead(head: HeldHead): InstanceHead {
+  const { model } = head;
+  return typeof model === 'string'
+    ? { ...head, model: unpackedModel(model) }
+    : (head as InstanceHead);
+}
+
 /** Data that one checkpoint of an instance stores. */
 export type InstanceCheckpoint = {
   readonly instanceId: string;
-  readonly head: InstanceHead;
+  readonly head: HeldHead;
   /** Chunks of rows that have left the head since the last checkpoint, oldest first. */
   readonly history: readonly Chunk[];
   readonly drift: readonly Chunk[];

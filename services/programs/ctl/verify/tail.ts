@@ -11,7 +11,12 @@ import type { EngineAnswer, EngineCall } from '#grpc/engine-messages';
 import { readTail, type TailRecord } from '#shards/tail-recovery';
 import type { Clock } from '#stdlib/clock';
 import { rowsOfChunks } from '#storage/ports/chunks';
-import type { Chunk, InstanceCheckpoint, InstanceStore } from '#storage/ports/instances';
+import {
+  type Chunk,
+  type InstanceCheckpoint,
+  type InstanceStore,
+  unpackedHead,
+} from '#storage/ports/instances';
 import type { JournalStore } from '#storage/ports/journal';
 import { DRIFT_EVENTS, OBSERVATIONS, type RowReading } from '#storage/ports/rows';
 import { comparePositions, type StateRow, statesIn } from '#storage/ports/states';
@@ -76,7 +81,7 @@ async function replayed(
   const lines = records.map(({ line }) => line);
   replay(kind, activation, state, { lines, offset: 0 }, now, { recovered: () => undefined });
   const { copy } = kind.sourcing.checkpoint(id, activation.state ?? state, []);
-  return await verifyStored(withRowsOf(instances, copy), id, copy.head);
+  return await verifyStored(withRowsOf(instances, copy), id, unpackedHead(copy.head));
 }
 
 /** Stored rows and states, plus the chunks and states of an unstored checkpoint. */

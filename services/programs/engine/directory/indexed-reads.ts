@@ -4,7 +4,7 @@ import type { IndexedValues } from '#engine/directory/fleet-index';
 import { type Indexed, indexedBy, indexedValues } from '#engine/directory/indexed-values';
 import { faultFor } from '#errors/fault';
 import type { Models } from '#identity/model';
-import type { InstanceHead } from '#storage/ports/instances';
+import type { HeldHead, InstanceHead } from '#storage/ports/instances';
 
 type IndexedReadsPorts = {
   readonly gate: ShardGate;
@@ -16,7 +16,7 @@ type IndexedReadsPorts = {
   readonly instances: {
     read<Result>(
       id: string,
-      read: (state: { readonly head: InstanceHead | undefined }) => Result,
+      read: (state: { readonly head: HeldHead | undefined }) => Result,
     ): Promise<Result | undefined>;
     activateEagerly(id: string): void;
   };

@@ -11,7 +11,7 @@ import {
 import type { Models } from '#identity/model';
 import { flagsOf } from '#identity/transitions';
 import type { Clock } from '#stdlib/clock';
-import { type InstanceHead, NO_TAGS } from '#storage/ports/instances';
+import { type HeldHead, NO_TAGS } from '#storage/ports/instances';
 
 /** Timeout for the answer of an owner, in milliseconds. */
 const READ_TIMEOUT_MS = 2_000;
@@ -29,7 +29,7 @@ export type IndexedOf = (accountId: string, instanceIds: readonly string[]) => P
 /** Values of a head; undefined if the instance is deleted. */
 export function indexedValues(
   instanceId: string,
-  head: InstanceHead,
+  head: HeldHead,
   models: Models,
 ): IndexedValues | undefined {
   if (head.deletedAtMs !== undefined) return undefined;

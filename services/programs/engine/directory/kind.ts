@@ -7,7 +7,7 @@ import { type Fault, faultFor } from '#errors/fault';
 import type { TagFields } from '#grpc/engine-messages';
 import type { ListingPage } from '#grpc/list-cursor';
 import { type Clock, sleep, TimeSlices } from '#stdlib/clock';
-import type { InstanceHead } from '#storage/ports/instances';
+import type { HeldHead } from '#storage/ports/instances';
 import {
   type ListedInstance,
   type ListingRow,
@@ -221,7 +221,7 @@ export interface Directory {
 /** Side effect that sends the instance's present state to the listing, including deletion. */
 export function announcementOf(
   instanceId: string,
-  { accountId, version, name, description, createdAtMs, deletedAtMs, tagsJson }: InstanceHead,
+  { accountId, version, name, description, createdAtMs, deletedAtMs, tagsJson }: HeldHead,
   directory: Directory,
   traceparent?: string,
 ): SideEffect {

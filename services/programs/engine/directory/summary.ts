@@ -12,7 +12,7 @@ import type { Models } from '#identity/model';
 import { ENERGY_DEFAULT, STRESS_STATES } from '#identity/state';
 import { type Flags, flagNames, flagsOf, LEADING_MODES } from '#identity/transitions';
 import { isoTime } from '#stdlib/clock';
-import { type InstanceHead, NO_TAGS } from '#storage/ports/instances';
+import { type HeldHead, NO_TAGS } from '#storage/ports/instances';
 
 /** Fields of a listed instance that are not in its row. Source: interface 2.4. */
 export type Summary = {
@@ -28,8 +28,14 @@ export type Summary = {
 
 /** Head fields for a summary. */
 export type SummarizedHead = Pick<
-  InstanceHead,
-  'modelVersion' | 'model' | 'description' | 'tagsJson' | 'createdAtMs' | 'changedAtMs'
+  HeldHead,
+  | 'modelVersion'
+  | 'model'
+  | 'description'
+  | 'tagsJson'
+  | 'createdAtMs'
+  | 'changedAtMs'
+  | 'deletedAtMs'
 >;
 
 /**
@@ -63,8 +69,7 @@ function summaryOf(
   head: SummarizedHead | undefined,
   models: Models,
 ): Summary | undefined {
-  // A deleted instance's tombstone has an empty vector.
-  if (head === undefined || head.model.length === 0) return undefined;
+  if (head === undefined || head.deletedAtMs !== undefined) return undefined;
   const report = reportOf(id, head, models);
   const { cycle, energy } = report.snapshot;
   const { description, tagsJson = NO_TAGS, createdAtMs, changedAtMs = createdAtMs } = head;

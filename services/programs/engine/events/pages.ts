@@ -14,8 +14,8 @@ import type { Models } from '#identity/model';
 import type { Clock } from '#stdlib/clock';
 import {
   type DriftRow,
+  type HeldHead,
   type HistoryRow,
-  type InstanceHead,
   type InstanceStore,
   trimmedOf,
 } from '#storage/ports/instances';
@@ -65,7 +65,7 @@ export function eventPage(
 
 async function pageAfter(
   after: EventCursor,
-  head: InstanceHead,
+  head: HeldHead,
   rows: EventRows,
   stateEvent: () => string,
 ): Promise<EngineAnswer> {
@@ -96,11 +96,7 @@ async function pageAfter(
 }
 
 /** Cursor for a client's last ordinal: adds the drift count and generation at this ordinal. */
-async function resumedAt(
-  ordinal: number,
-  head: InstanceHead,
-  rows: EventRows,
-): Promise<EventCursor> {
+async function resumedAt(ordinal: number, head: HeldHead, rows: EventRows): Promise<EventCursor> {
   const { floor } = head;
   if (ordinal === 0) return { ordinal, drift: 0, generation: 1, version: 0 };
   if (floor !== undefined && ordinal === floor.history) {
@@ -163,7 +159,7 @@ class EventText {
 }
 
 /** Cursor after all events so far. */
-function newestOf({ historyCount, driftCount, generation, version }: InstanceHead): EventCursor {
+function newestOf({ historyCount, driftCount, generation, version }: HeldHead): EventCursor {
   return { ordinal: historyCount, drift: driftCount, generation, version };
 }
 

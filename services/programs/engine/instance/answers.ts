@@ -7,7 +7,8 @@ import { MODE_KEYS } from '#identity/modes';
 import { newReport, type Report } from '#identity/report';
 import { STRESS_STATES } from '#identity/state';
 import { isoTime } from '#stdlib/clock';
-import { type InstanceHead, NO_TAGS, type RowCounts, trimmedOf } from '#storage/ports/instances';
+import { type HeldHead, NO_TAGS, type RowCounts, trimmedOf } from '#storage/ports/instances';
+import { unpackedModel } from '#storage/ports/packed-model';
 
 /** Reused by every answer with the present state. Never used across turns. */
 const present = newReport();
@@ -18,10 +19,10 @@ const present = newReport();
  */
 export function reportOf(
   instanceId: string,
-  { modelVersion, model }: Pick<InstanceHead, 'modelVersion' | 'model'>,
+  { modelVersion, model }: Pick<HeldHead, 'modelVersion' | 'model'>,
   models: Models,
 ): Report {
-  modelOf(models, modelVersion, instanceId).readReport(model, present);
+  modelOf(models, modelVersion, instanceId).readReport(unpackedModel(model), present);
   return present;
 }
 
@@ -50,7 +51,7 @@ export function singleAnswer(
  */
 export function rebuiltAnswer(
   instanceId: string,
-  state: Pick<InstanceHead, 'modelVersion' | 'model'>,
+  state: Pick<HeldHead, 'modelVersion' | 'model'>,
   version: number,
   models: Models,
 ): EngineAnswer {
@@ -92,7 +93,7 @@ type Shape = Pick<
  */
 export function replayedItemsAnswer(
   instanceId: string,
-  head: InstanceHead,
+  head: HeldHead,
   shape: Shape,
   models: Models,
   statuses?: readonly ItemStatus[],
@@ -104,7 +105,7 @@ export function replayedItemsAnswer(
 /** Answer to an early observation: the present state. Changes nothing (decision 1). */
 export function throttledAnswer(
   instanceId: string,
-  head: InstanceHead,
+  head: HeldHead,
   shape: Shape,
   retryAfterS: number,
   models: Models,
@@ -121,12 +122,12 @@ export function throttledAnswer(
 }
 
 /** Id, name, description and tags in an answer. */
-function namedBy(id: string, { name, description, tagsJson = NO_TAGS }: InstanceHead) {
+function namedBy(id: string, { name, description, tagsJson = NO_TAGS }: HeldHead) {
   return { id, name, description, tags: JSON.parse(tagsJson) };
 }
 
 /** Answer to `POST /instances`. */
-export function createdAnswer(id: string, head: InstanceHead): EngineAnswer {
+export function createdAnswer(id: string, head: HeldHead): EngineAnswer {
   const created_at = isoTime(head.createdAtMs);
   const updated_at = isoTime(head.updatedAtMs);
   return objectAnswer({ ...namedBy(id, head), created_at, updated_at }, etagOf(id, head.version));
@@ -135,7 +136,7 @@ export function createdAnswer(id: string, head: InstanceHead): EngineAnswer {
 /** Answer to `POST /instances/{id}/fork`. */
 export function forkedAnswer(
   id: string,
-  head: InstanceHead,
+  head: HeldHead,
   { parentId, generation, cycle }: Pick<ForkStart, 'parentId' | 'generation' | 'cycle'>,
 ): EngineAnswer {
   const created_at = isoTime(head.createdAtMs);
@@ -146,7 +147,7 @@ export function forkedAnswer(
 }
 
 /** Answer to `PATCH /instances/{id}`. */
-export function renamedAnswer(id: string, head: InstanceHead): EngineAnswer {
+export function renamedAnswer(id: string, head: HeldHead): EngineAnswer {
   const updated_at = isoTime(head.updatedAtMs);
   return objectAnswer({ ...namedBy(id, head), updated_at }, etagOf(id, head.version));
 }
@@ -159,7 +160,7 @@ export function removedAnswer(id: string): EngineAnswer {
 /** Answer to `POST /instances/{id}/reset`. */
 export function resetAnswer(
   id: string,
-  head: InstanceHead,
+  head: HeldHead,
   mode: string,
   models: Models,
 ): EngineAnswer {
@@ -178,7 +179,7 @@ export function trimmedAnswer({ history, drift }: RowCounts, is_new = true): Eng
 }
 
 /** Answer to `GET /instances/{id}`. */
-export function instanceAnswer(id: string, head: InstanceHead, models: Models): EngineAnswer {
+export function instanceAnswer(id: string, head: HeldHead, models: Models): EngineAnswer {
   const { cycle, energy, stressLevel, stability } = reportOf(id, head, models).snapshot;
   const body = {
     ...namedBy(id, head),
@@ -194,7 +195,7 @@ export function instanceAnswer(id: string, head: InstanceHead, models: Models): 
 }
 
 /** Answer to `GET /instances/{id}/snapshot`: a snapshot with four more fields (interface 2.5). */
-export function snapshotAnswer(id: string, head: InstanceHead, models: Models): EngineAnswer {
+export function snapshotAnswer(id: string, head: HeldHead, models: Models): EngineAnswer {
   const report = reportOf(id, head, models);
   const more = {
     cycle_count: report.snapshot.cycle,
@@ -208,14 +209,14 @@ export function snapshotAnswer(id: string, head: InstanceHead, models: Models): 
 
 function referencePointsOf(
   id: string,
-  { modelVersion, model }: Pick<InstanceHead, 'modelVersion' | 'model'>,
+  { modelVersion, model }: Pick<HeldHead, 'modelVersion' | 'model'>,
   models: Models,
 ) {
-  return modelOf(models, modelVersion, id).readReferencePoints(model);
+  return modelOf(models, modelVersion, id).readReferencePoints(unpackedModel(model));
 }
 
 /** Answer to `GET /instances/{id}/contract`. */
-export function contractAnswer(id: string, head: InstanceHead, models: Models): EngineAnswer {
+export function contractAnswer(id: string, head: HeldHead, models: Models): EngineAnswer {
   return answerOf(contractJson(reportOf(id, head, models)), etagOf(id, head.version), 0);
 }
 
@@ -225,7 +226,7 @@ export function contractAnswer(id: string, head: InstanceHead, models: Models): 
  */
 export function followedState(
   id: string,
-  head: Pick<InstanceHead, 'modelVersion' | 'model'>,
+  head: Pick<HeldHead, 'modelVersion' | 'model'>,
   models: Models,
 ): string {
   const report = reportJson(id, reportOf(id, head, models));
@@ -244,7 +245,7 @@ function byMode(strengths: readonly number[]): Record<string, number> {
  */
 export function answerAgain(
   id: string,
-  head: InstanceHead,
+  head: HeldHead,
   command: EngineCommand,
   models: Models,
   statuses?: readonly ItemStatus[],

@@ -34,7 +34,7 @@ import { affectedModesJson, deviationJson, reportJson } from '#engine/json';
 import type { EngineAnswer } from '#grpc/engine-messages';
 import type { Model } from '#identity/model';
 import { newReport } from '#identity/report';
-import { at, OFFSET, type State } from '#identity/state';
+import { at, OFFSET } from '#identity/state';
 import {
   addTransitions,
   type Flags,
@@ -52,6 +52,7 @@ import {
   NO_ROWS_TRIMMED,
   packedState,
   trimmedOf,
+  unpackedHead,
   unpackedState,
 } from '#storage/ports/instances';
 import { STATE_SPACING, type StateCause, type StateRow } from '#storage/ports/states';
@@ -81,7 +82,7 @@ export function applyEvent(
   version: number,
   ports: ModelPorts,
 ): InstanceApplied {
-  const changed = applyChange(instanceId, state, event, version, ports);
+  const changed = applyChange(instanceId, unpacked(state), event, version, ports);
   const { answer, transitions } = changed;
   const { answerKey, atMs } = event;
   const next = transitions !== undefined && isNoted(transitions) ? noted(changed, atMs) : changed;
@@ -93,15 +94,26 @@ export function applyEvent(
   return { state: kept, answer, notice };
 }
 
+/** A state whose model is an array that no other state has. */
+type UnpackedState = InstanceState<InstanceHead>;
+
+function unpacked(state: InstanceState): UnpackedState {
+  const { head } = state;
+  if (typeof head?.model !== 'string') return state as UnpackedState;
+  return { ...state, head: unpackedHead(head) };
+}
+
 /** Estimated bytes of a transition in memory. */
 const TRANSITION_BYTES = 90;
 
 /** Result of a change, with its transitions. Undefined: the change has no transitions. */
-type Changed = InstanceApplied & { readonly transitions?: readonly Transition[] };
+type Changed = Applied<UnpackedState, EngineAnswer> & {
+  readonly transitions?: readonly Transition[];
+};
 
 function applyChange(
   instanceId: string,
-  state: InstanceState,
+  state: UnpackedState,
   { change, atMs, modelVersion }: InstanceEvent,
   version: number,
   ports: ModelPorts,
@@ -112,7 +124,7 @@ function applyChange(
       const head = created(change, model, atMs, version);
       const flags = flagsIn(head, model);
       return {
-        state: { ...state, head, textBytes: bytesOfHeadText(head), isModelShared: false, flags },
+        state: { ...state, head, textBytes: bytesOfHeadText(head), flags },
         answer: createdAnswer(instanceId, head),
         transitions: [lifecycleTransition('created', 0, flags, flags)],
       };
@@ -124,7 +136,7 @@ function applyChange(
       const flags = flagsIn(head, modelOf(ports.models, modelVersion, instanceId));
       const textBytes = bytesOfHeadText(head);
       return {
-        state: { ...state, head, textBytes, isModelShared: false, unstored, flags },
+        state: { ...state, head, textBytes, unstored, flags },
         answer: forkedAnswer(instanceId, head, change.start),
         transitions: [lifecycleTransition('created', change.start.cycle, flags, flags)],
       };
@@ -151,7 +163,7 @@ function applyChange(
       const transitions: Transition[] = [lifecycleTransition('reset', 0, flags, before)];
       addTransitions(transitions, 0, flags, before, false);
       return {
-        state: { ...state, head, isModelShared: false, unstored, flags },
+        state: { ...state, head, unstored, flags },
         answer: resetAnswer(instanceId, head, change.mode, ports.models),
         transitions,
       };
@@ -162,7 +174,7 @@ function applyChange(
 }
 
 /** Notes the time of the newest transition in the head. A head without the time was just created. */
-function noted({ state, answer }: Changed, atMs: number): InstanceApplied {
+function noted({ state, answer }: Changed, atMs: number): Changed {
   const head = headOf(state);
   if (head.deletedAtMs !== undefined || head.createdAtMs === atMs) return { state, answer };
   return { state: { ...state, head: { ...head, changedAtMs: atMs } }, answer };
@@ -175,7 +187,7 @@ function flagsIn({ model }: InstanceHead, { readReport }: Model): Flags {
 }
 
 /** Present cycle and flags of an instance. May overwrite `report`. */
-function present(instanceId: string, state: InstanceState, { models }: ModelPorts) {
+function present(instanceId: string, state: UnpackedState, { models }: ModelPorts) {
   const head = headOf(state);
   const flags = state.flags ?? flagsIn(head, modelOf(models, head.modelVersion, instanceId));
   return { cycle: at(head.model, OFFSET.cycle), flags };
@@ -186,11 +198,11 @@ function present(instanceId: string, state: InstanceState, { models }: ModelPort
  * otherwise its body.
  */
 function withKeyedAnswer(
-  state: InstanceState,
+  state: UnpackedState,
   { change, atMs }: InstanceEvent,
   { body, etag }: EngineAnswer,
   { key, fingerprint }: AnswerKey,
-): InstanceState {
+): UnpackedState {
   const { unstored = new UnstoredRows() } = state;
   const head = headOf(state);
   if (isSingle(change) && isRebuildable(head)) {
@@ -266,7 +278,7 @@ function forked(
 
 function renamed(
   instanceId: string,
-  state: InstanceState,
+  state: UnpackedState,
   change: Of<'renamed'>,
   { atMs, version }: { readonly atMs: number; readonly version: number },
   ports: ModelPorts,
@@ -293,7 +305,7 @@ function leaving(before: string | undefined, after: string | undefined): number 
 }
 
 /** Leaves a tombstone with account and deletion time (architecture 3.2). */
-function removed(state: InstanceState, atMs: number, version: number): InstanceState {
+function removed(state: UnpackedState, atMs: number, version: number): UnpackedState {
   const { floor: _, tagsJson: __, changedAtMs: ___, ...head } = headOf(state);
   const text = { name: '', description: '', model: NO_MODEL };
   const rows = {
@@ -331,7 +343,7 @@ function reset(
 }
 
 /** Hides rows up to the floor immediately. The next checkpoint deletes these rows. */
-function trimmed(state: InstanceState, { floor }: Of<'trimmed'>, version: number): InstanceState {
+function trimmed(state: UnpackedState, { floor }: Of<'trimmed'>, version: number): UnpackedState {
   const { unstored = new UnstoredRows() } = state;
   const head = headOf(state);
   unstored.trim(trimmedOf(head), floor);
@@ -340,7 +352,7 @@ function trimmed(state: InstanceState, { floor }: Of<'trimmed'>, version: number
 
 function observe(
   instanceId: string,
-  state: InstanceState,
+  state: UnpackedState,
   { observations, isBatch, isEveryStateWanted, isBrief, items }: Of<'observed'>,
   { modelVersion, atMs, version }: { modelVersion: string; atMs: number; version: number },
   ports: ModelPorts,
@@ -353,7 +365,7 @@ function observe(
   const { advance, readReport } = modelOf(models, modelVersion, instanceId);
   const model =
     head.modelVersion === modelVersion
-      ? ownModel(head, state.isModelShared)
+      ? head.model
       : takenOver(models, modelVersion, head, instanceId);
   const states: string[] = [];
   let { observedAtMs, historyCount, driftCount } = head;
@@ -394,7 +406,7 @@ function observe(
   };
   if (items !== undefined) addItemRows(unstored, items, etagOf(instanceId, version), atMs);
   return {
-    state: { ...state, head: next, isModelShared: false, unstored, flags },
+    state: { ...state, head: next, unstored, flags },
     transitions,
     answer: isBatch
       ? batchAnswer(
@@ -438,13 +450,6 @@ function addItemRows(
   for (const one of keys) {
     if (one !== undefined) unstored.addAnswer({ ...one, body: '', etag, atMs });
   }
-}
-
-/**
- * Returns the vector that a cycle may overwrite. Copies the model if the store may share the model.
- */
-function ownModel({ model }: InstanceHead, isShared: boolean): State {
-  return isShared ? model.slice() : model;
 }
 
 function historyRow(

@@ -17,7 +17,7 @@ import { mixBits } from '#stdlib/hash-map';
 import {
   ANSWER_AGE_MS,
   type AnswerRow,
-  type InstanceHead,
+  type HeldHead,
   type InstanceStore,
   type RecentCall,
 } from '#storage/ports/instances';
@@ -82,7 +82,7 @@ export function replayOf(
 export function isRebuildable({
   modelVersion,
   floor,
-}: Pick<InstanceHead, 'modelVersion' | 'floor'>): boolean {
+}: Pick<HeldHead, 'modelVersion' | 'floor'>): boolean {
   return modelVersion !== MODEL_VERSION && (floor === undefined || floor.state !== undefined);
 }
 

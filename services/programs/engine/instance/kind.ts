@@ -60,6 +60,7 @@ import {
   trimmedOf,
   unpackedState,
 } from '#storage/ports/instances';
+import { unpackedModel } from '#storage/ports/packed-model';
 import { comparePositions } from '#storage/ports/states';
 
 type InstancePorts = {
@@ -383,7 +384,7 @@ export class InstanceKind
 /** Whether an instance has not observed anything since a position. */
 function isPresent(state: InstanceState, { generation, cycle }: AnswerPosition): boolean {
   const head = headOf(state);
-  return head.generation === generation && at(head.model, OFFSET.cycle) === cycle;
+  return head.generation === generation && at(unpackedModel(head.model), OFFSET.cycle) === cycle;
 }
 
 /** Throws `upgrade_in_progress` if an engine could take over the change and not read it. */

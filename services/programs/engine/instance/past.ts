@@ -7,11 +7,14 @@ import type { Model, Models } from '#identity/model';
 import type { State } from '#identity/state';
 import { CorruptState } from '#storage/ports/bytes';
 import {
+  type Floor,
   type HistoryRow,
-  type InstanceHead,
   type InstanceStore,
+  type PackedHead,
   type PackedRows,
+  packedHead,
   packedState,
+  unpackedHead,
   unpackedState,
 } from '#storage/ports/instances';
 import {
@@ -26,7 +29,7 @@ import {
 /** Immutable view of an instance, for reads of its past outside its turn. */
 export type PastView = {
   readonly instanceId: string;
-  readonly head: InstanceHead;
+  readonly head: PackedHead;
   /** Present cycle. */
   readonly cycle: number;
   /** Rows and states that the store lacks. */
@@ -36,9 +39,7 @@ export type PastView = {
 
 /** View of an instance at this turn. */
 export function pastView(instanceId: string, state: InstanceState, models: Models): PastView {
-  const head = headOf(state);
-  // The view keeps the model, so the next cycle must copy the model.
-  state.isModelShared = true;
+  const head = packedHead(headOf(state));
   const { cycle } = reportOf(instanceId, head, models).snapshot;
   const { history = [], states = [] } = state.unstored ?? {};
   return { instanceId, head, cycle, history: history.slice(), states: states.slice() };
@@ -143,7 +144,7 @@ export class PastStates {
   }
 
   #presentRow(): StateRow {
-    return stateRowOf(this.#view.head, this.#view.cycle, 'spaced');
+    return stateRowOf(unpackedHead(this.#view.head), this.#view.cycle, 'spaced');
   }
 
   /** Throws for a position after the present or before the floor. */
@@ -276,7 +277,7 @@ export class PastStates {
     );
   }
 
-  #trimmed({ generation, cycle }: StatePosition, floor: NonNullable<InstanceHead['floor']>): Fault {
+  #trimmed({ generation, cycle }: StatePosition, floor: Floor): Fault {
     const isSame = generation === floor.generation;
     const where = isSame ? '' : ` of generation ${floor.generation}`;
     const text = `cycle ${cycle} of generation ${generation} is no longer stored; the first available cycle is ${floor.cycle}${where}`;

@@ -35,13 +35,14 @@ import { newestAbove, storedDrift, storedHistory } from '#storage/ports/chunks';
 import {
   type DriftRow,
   type Floor,
+  type HeldHead,
   type HistoryRow,
   type InstanceAnswers,
   type InstanceCheckpoint,
-  type InstanceHead,
   type InstanceStore,
   type NewestRows,
   type PackedRows,
+  packedHead,
   type RecentCall,
   trimmedOf,
 } from '#storage/ports/instances';
@@ -115,8 +116,7 @@ export class InstanceSourcing
     const present = headOf(state);
     const rows = unstored?.copy();
     const { head: cut, history, drift } = this.#cut(id, present, rows);
-    state.isModelShared = true;
-    // Share the head with the store if possible, to save memory: most instances are idle.
+    // Most instances are idle: share a packed head with a store in this process, if possible.
     const recent = recentWithMark(present.recentCalls, recentCalls);
     const head = recent === cut.recentCalls ? cut : { ...cut, recentCalls: recent };
     const answers = rows?.answers ?? [];
@@ -125,20 +125,21 @@ export class InstanceSourcing
       copy: { instanceId: id, head, history, drift, ...parts },
       forget: (later) => {
         later.recovery = undefined;
+        if (later.head === present) later.head = cut;
         // If the instance was deleted meanwhile, these rows are already dropped.
         if (unstored === undefined || rows === undefined || later.unstored !== unstored) return;
         unstored.drop(rows);
         if (unstored.isEmpty) later.unstored = undefined;
         const { newestHistory, newestDrift } = cut;
-        later.head =
-          later.head === present ? cut : { ...headOf(later), newestHistory, newestDrift };
+        if (later.head !== cut) later.head = { ...headOf(later), newestHistory, newestDrift };
       },
     };
   }
 
   /** Splits the rows outside chunks: the newest rows go to the head, all others to new chunks. */
-  #cut(id: string, present: InstanceHead, rows: RowsCopy | undefined) {
-    if (rows === undefined) return { head: present, history: [], drift: [] };
+  #cut(id: string, present: HeldHead, rows: RowsCopy | undefined) {
+    const packed = packedHead(present);
+    if (rows === undefined) return { head: packed, history: [], drift: [] };
     const { historyCount, driftCount, newestHistory, newestDrift } = present;
     const { chunkBounds: bounds = CHUNK_BOUNDS } = this.#ports;
     const floor = trimmedOf(present);
@@ -148,7 +149,7 @@ export class InstanceSourcing
     const ofHistory = cutAbove(OBSERVATIONS, id, history, floor.history, bounds.history);
     const ofDrift = cutAbove(DRIFT_EVENTS, id, drift, floor.drift, bounds.drift);
     return {
-      head: { ...present, newestHistory: ofHistory.newest, newestDrift: ofDrift.newest },
+      head: { ...packed, newestHistory: ofHistory.newest, newestDrift: ofDrift.newest },
       history: ofHistory.chunks,
       drift: ofDrift.chunks,
     };
@@ -170,8 +171,7 @@ export class InstanceSourcing
   }
 
   beforeReplay(state: InstanceState, events: readonly InstanceEvent[]): InstanceState {
-    // The recovery shares the model, so the first change must copy the model.
-    return { ...state, isModelShared: true, recovery: recoveryOf(state.head, events) };
+    return { ...state, recovery: recoveryOf(state.head, events) };
   }
 
   effectAfterReplay(
@@ -422,7 +422,7 @@ export type EventRows = {
 
 /** Head of an instance, and the rows that the store lacks. */
 type RowsHolder = {
-  readonly head: InstanceHead | undefined;
+  readonly head: HeldHead | undefined;
   readonly unstored: Pick<RowsCopy, 'history' | 'drift'> | undefined;
 };
 

@@ -9,11 +9,14 @@ import {
   type AnswerRow,
   type DriftRow,
   type Floor,
+  type HeldHead,
   type HistoryRow,
   type InstanceHead,
   type NewestRows,
   NO_ROWS,
+  type PackedHead,
   type PackedRows,
+  packedHead,
   type RowCounts,
 } from '#storage/ports/instances';
 import { OBSERVATIONS } from '#storage/ports/rows';
@@ -26,22 +29,17 @@ import type { StateRow } from '#storage/ports/states';
 const INSTANCE_BYTES = 724;
 
 /**
- * An instance in memory. Each event produces the next state. The stored part, the head, is
- * immutable, so an idle instance shares the head with a store in the same process.
+ * An instance in memory. Each event produces the next state, and changes the array of a model in
+ * place. So the model is packed while others share the head, from a checkpoint to the next event.
  */
-export type InstanceState = {
+export type InstanceState<Head = HeldHead> = {
   /**
    * Undefined before the first commit. A head with `deletedAtMs` is a tombstone. The head's newest
    * rows are from the last checkpoint; later rows are in `unstored`.
    */
-  head: InstanceHead | undefined;
+  head: Head | undefined;
   /** Memory of name, description and tags, in bytes. */
   readonly textBytes: number;
-  /**
-   * Whether the store may share the head's model, so that a cycle must copy the model. A checkpoint
-   * sets this.
-   */
-  isModelShared: boolean;
   /**
    * Rows that are not stored yet. Undefined if there are none, as in idle instances. A checkpoint
    * removes these rows.
@@ -56,11 +54,10 @@ export type InstanceState = {
 };
 
 /** Instance state for this head; undefined: an unknown instance. */
-export function instanceFrom(head: InstanceHead | undefined): InstanceState {
+export function instanceFrom(head: HeldHead | undefined): InstanceState {
   return {
-    head,
+    head: head && packedHead(head),
     textBytes: bytesOfHeadText(head),
-    isModelShared: true,
     unstored: undefined,
     recovery: undefined,
     clockLeadMs: undefined,
@@ -69,7 +66,7 @@ export function instanceFrom(head: InstanceHead | undefined): InstanceState {
 }
 
 /** An existing instance's head. The caller must have checked that the instance exists. */
-export function headOf({ head }: Pick<InstanceState, 'head'>): InstanceHead {
+export function headOf<Head>({ head }: { readonly head: Head | undefined }): Head {
   if (head === undefined) throw new Error('the instance has no head');
   return head;
 }
@@ -108,7 +105,7 @@ export function modelOf(models: Models, version: string, instanceId: string): Mo
 /** Throws `CorruptState` if this program lacks the instance's model. */
 export function assertKnownModel(
   models: Models,
-  { modelVersion, deletedAtMs }: InstanceHead,
+  { modelVersion, deletedAtMs }: HeldHead,
   instanceId: string,
 ): void {
   // A tombstone has no model state, so any program can read it.
@@ -305,8 +302,11 @@ function bytesOfAnswer({ key, fingerprint, body, etag }: AnswerRow): number {
   return ANSWER_ROW_BYTES + names + bytesOfText(body);
 }
 
-/** Memory per model, in bytes. `test/engine/instance/held-bytes` checks these estimates. */
+/** Memory per unpacked model, in bytes. `test/engine/instance/held-bytes` checks the estimates. */
 const MODEL_BYTES = 1_100;
+
+/** Memory of a packed model without its characters, in bytes. */
+const PACKED_BYTES = 16;
 
 /** Memory of a head's rows, without text, in bytes. */
 const ROWS_BYTES = 60;
@@ -328,12 +328,14 @@ export function bytesOfHeadText({ name = '', description = '', tagsJson = '' }: 
 }
 
 /** Memory of a head's model, in bytes; 0 for a deleted instance. */
-function bytesOfModel(head: InstanceHead | undefined): number {
-  return head === undefined || head.model.length === 0 ? 0 : MODEL_BYTES;
+function bytesOfModel(head: HeldHead | undefined): number {
+  if (head === undefined || head.deletedAtMs !== undefined) return 0;
+  const { model } = head;
+  return typeof model === 'string' ? PACKED_BYTES + model.length : MODEL_BYTES;
 }
 
 /** Memory of a head's newest rows and floor, in bytes. */
-function bytesOfRows(head: InstanceHead | undefined): number {
+function bytesOfRows(head: HeldHead | undefined): number {
   if (head === undefined) return 0;
   const bytesOf = (newest: NewestRows) =>
     newest === NO_ROWS ? 0 : ROWS_BYTES + newest.rows.length;
@@ -350,7 +352,7 @@ const OBSERVATION_BYTES = 150;
 
 /** Stored head, and the replayed events after the head. */
 type Recovery = {
-  readonly head: InstanceHead | undefined;
+  readonly head: PackedHead | undefined;
   readonly events: readonly InstanceEvent[];
   /** Memory of names, descriptions and tags in head and events, in bytes. The head shares them. */
   readonly textBytes: number;
@@ -362,10 +364,7 @@ type Recovery = {
  * An instance's recovery. Until the next checkpoint, retries can get the answers to replayed
  * records (decision 90, retries after a fail-over).
  */
-export function recoveryOf(
-  head: InstanceHead | undefined,
-  events: readonly InstanceEvent[],
-): Recovery {
+export function recoveryOf(head: HeldHead | undefined, events: readonly InstanceEvent[]): Recovery {
   const textBytes = events.reduce((sum, one) => sum + bytesOfTexts(one), bytesOfHeadText(head));
   const shells = events.reduce((sum, { change }) => {
     const observations = change.kind === 'observed' ? change.observations : [];
@@ -375,9 +374,9 @@ export function recoveryOf(
     );
     return sum + EVENT_BYTES + observations.length * OBSERVATION_BYTES + contextBytes;
   }, 0);
-  // Count the model, because the recovery keeps the stored vector alone.
+  // Count the model, because only the recovery keeps the stored model after the first event.
   const bytes = shells + bytesOfModel(head);
-  return { head, events, textBytes, bytes };
+  return { head: head && packedHead(head), events, textBytes, bytes };
 }
 
 /**
