@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HttpCaller } from '#bench/load/http-caller';
 import { at } from '#bench/load/process-answer';
@@ -5,26 +6,29 @@ import { activeInstances, untilStored } from '#bench/measures/gauges';
 import { Inspector, type MemoryUse } from '#bench/measures/inspector';
 import { BYTES_PER_MIB, mebibytes, numberText } from '#bench/measures/statistics';
 import { atMost, figure, type Part, type Table } from '#bench/page/part';
-import { startStandalone } from '#bench/processes/service';
+import { startOnFile } from '#bench/processes/file-service';
+import { temporaryFolder } from '#bench/processes/temporary-folder';
 
 /** Number of instances before the first measurement, so that code and tables are in memory. */
 const WARM_UP_INSTANCES = 1_000;
 
 /** Maximum live bytes of an idle instance in memory. Source: the project's targets. */
-export const INSTANCE_BYTES_MAX = 1_229;
+const INSTANCE_BYTES_MAX = 1_229;
 
 // 45 s idle: call ids expire after 20 s, and the run waits for pending checkpoints.
 const FULL: MemoryRun = { instances: 100_000, idleS: 45 };
 const QUICK: MemoryRun = { instances: 5_000, idleS: 2, isStored: false };
 
-/** Memory of idle instances in a process without a store. */
+/** Memory of idle instances in a process on one file. */
 export const instances: Part = {
   name: 'instances',
   group: 'memory',
   title: 'Memory of instances',
   about:
-    'The benchmark adds instances to a warm process in memory, and sends two observations to each. ' +
-    'Live memory is what garbage collection keeps. Resident memory is what the process occupies.',
+    'The benchmark adds instances to a warm process on one SQLite file, and sends two observations ' +
+    'to each. The file has the stored rows and the audit trail, so live memory is the memory of the ' +
+    'actors and of the list of instances. Live memory is what garbage collection keeps. Resident ' +
+    'memory is what the process occupies.',
   async measure({ isQuick, print }) {
     const found = await measureMemory(isQuick ? QUICK : FULL, print);
     const added = numberText(found.instances, 0);
@@ -88,7 +92,7 @@ type MemoryStage = MemoryUse & {
 };
 
 /** Memory cost of instances. */
-export type MemoryResult = {
+type MemoryResult = {
   readonly instances: number;
   readonly stages: readonly MemoryStage[];
   /** Number of instances in memory at the last stage. */
@@ -102,14 +106,11 @@ export type MemoryResult = {
 /**
  * Measures the memory of instances in a standalone process. Creates instances and sends two
  * observations to each. Collects garbage and measures after each step. The second observation adds
- * exactly one history row. `start` replaces the default in-memory service.
+ * exactly one history row.
  */
-export async function measureMemory(
-  run: MemoryRun,
-  print: (line: string) => void,
-  start: (nodeArgs: readonly string[]) => ReturnType<typeof startStandalone> = startStandalone,
-): Promise<MemoryResult> {
-  await using service = await start(['--inspect=127.0.0.1:0']);
+async function measureMemory(run: MemoryRun, print: (line: string) => void): Promise<MemoryResult> {
+  const file = join(temporaryFolder(), 'service.db');
+  await using service = await startOnFile(file, ['--inspect=127.0.0.1:0']);
   using inspector = await Inspector.connect(service.process);
   using caller = new HttpCaller(service.address, service.key);
   const stages: MemoryStage[] = [];

@@ -4,11 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseApiKey } from '#accounts/api-key';
 import { HttpCaller } from '#bench/load/http-caller';
 import { at } from '#bench/load/process-answer';
-import { type MemoryResult, measureMemory } from '#bench/memory/instances';
 import { type FileLook, FileWatch } from '#bench/one-file/file-watch';
 import { type FilledSizes, fillFile } from '#bench/one-file/fill';
 import { observationsOf } from '#bench/one-file/histories';
-import { fileBytes, startOnFile } from '#bench/processes/file-service';
+import { fileBytes } from '#bench/processes/file-service';
 import { firstAnswerMs, RestartedService } from '#bench/processes/restarted-service';
 import { temporaryFolder } from '#bench/processes/temporary-folder';
 import { highestBytes } from '#bench/scale/memory-stage';
@@ -58,8 +57,6 @@ export type Sizes = {
   readonly seconds: number;
   /** Number of history pages to read of each kind: cold, warm, deep. */
   readonly pages: number;
-  /** Number of instances in the memory measurement (five minutes); 0 skips the measurement. */
-  readonly memory: number;
 };
 
 /** The service on the file, and an API key of the account that owns the instances. */
@@ -73,9 +70,6 @@ const OBSERVED_EVERY_S = 100;
 
 /** Duration of the load before history pages are read, in seconds. Warms up Node's JIT compiler. */
 const WARM_UP_S = 10;
-
-/** Seconds without requests after which instances count as idle. Call ids expire after 20 s. */
-const IDLE_S = 25;
 
 /** Latencies of reading history pages, in ms. */
 type Pages = {
@@ -118,7 +112,6 @@ export type OneFileFindings = {
   /** Duration of the clean stop at the end of the run, in ms. */
   readonly endMs: number;
   readonly bytesByTable: ReadonlyMap<string, number>;
-  readonly memory: MemoryResult | undefined;
 };
 
 /** Fills a file, starts the service on the file, and measures. `print` receives progress lines. */
@@ -158,21 +151,9 @@ export async function measureOneFile(
   const { ms: endMs } = await timed(() => service.end('SIGTERM'));
   print(`stopped in ${endMs.toFixed(0)} ms`);
   const bytesByTable = fileBytes(file);
-  const memory = await memoryOf(join(folder, 'memory.db'), sizes, print);
   const starts = { warmStarts, coldStarts, killedWith, killedStart, listings, endMs };
   const observations = sumTo(sizes.instances);
-  return { sizes, observations, filled, load, ...starts, bytesByTable, memory };
-}
-
-/** Measures the memory of instances on a separate file; undefined if the run skips this part. */
-async function memoryOf(
-  file: string,
-  { memory: instances }: Sizes,
-  print: (line: string) => void,
-): Promise<MemoryResult | undefined> {
-  if (instances === 0) return undefined;
-  const run = { instances, idleS: IDLE_S };
-  return await measureMemory(run, print, (nodeArgs) => startOnFile(file, nodeArgs));
+  return { sizes, observations, filled, load, ...starts, bytesByTable };
 }
 
 /** Sends the steady load for the run's duration and reads history pages meanwhile. */

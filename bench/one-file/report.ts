@@ -1,5 +1,4 @@
 import { mebibytes, numberText, spreadOf, spreadText } from '#bench/measures/statistics';
-import { INSTANCE_BYTES_MAX } from '#bench/memory/instances';
 import { COLD_START_MS_MAX } from '#bench/memory/starts';
 import type { FileLook } from '#bench/one-file/file-watch';
 import { measureOneFile, type OneFileFindings, type Sizes } from '#bench/one-file/measure';
@@ -19,9 +18,8 @@ const FULL: Sizes = {
   rate: 1_000,
   seconds: 300,
   pages: 1_000,
-  memory: 20_000,
 };
-const QUICK: Sizes = { instances: 20_000, rate: 200, seconds: 15, pages: 20, memory: 0 };
+const QUICK: Sizes = { instances: 20_000, rate: 200, seconds: 15, pages: 20 };
 
 /**
  * One SQLite file with a million instances: history pages, starts after a clean stop and after a
@@ -50,7 +48,7 @@ const FIRST_PAGE_MS_MAX = 100;
 /** Figures and tables of a run. */
 function oneFileFindings(found: OneFileFindings): Findings {
   return {
-    figures: [...ofStarts(found), ...ofPages(found), ...ofBytes(found), ...ofMemory(found)],
+    figures: [...ofStarts(found), ...ofPages(found), ...ofBytes(found)],
     tables: [tablesOf(found)],
     notes: [journalOf(found)],
   };
@@ -99,7 +97,7 @@ function ofPages({ load, sizes, listings }: OneFileFindings): Figure[] {
   ];
 }
 
-function ofBytes({ filled, sizes, observations }: OneFileFindings): Figure[] {
+function ofBytes({ filled, sizes, observations, load }: OneFileFindings): Figure[] {
   const { empty, created, observed, createdS, observedS } = filled;
   const each = (bytes: number, count: number) => `${numberText(bytes / count, 0)} bytes`;
   return [
@@ -111,20 +109,7 @@ function ofBytes({ filled, sizes, observations }: OneFileFindings): Figure[] {
       'time to write the instances, then the observations',
       `${numberText(createdS, 0)} s and ${numberText(observedS, 0)} s`,
     ),
-  ];
-}
-
-function ofMemory({ memory, load }: OneFileFindings): Figure[] {
-  const highest = figure('highest resident memory under the load', mebibytes(load.highestBytes));
-  if (memory === undefined) return [highest];
-  const what = `live memory of an idle instance, mean of ${numberText(memory.instances, 0)}`;
-  return [
-    highest,
-    atMost(what, memory.bytesPerInstance, INSTANCE_BYTES_MAX, 'bytes'),
-    figure(
-      'live memory of an additional history row',
-      `${numberText(memory.bytesPerRow, 0)} bytes`,
-    ),
+    figure('highest resident memory under the load', mebibytes(load.highestBytes)),
   ];
 }
 
