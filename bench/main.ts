@@ -24,7 +24,8 @@ const USAGE = `usage: node bench/main.ts [--group name,...] [--only part,...] [-
   --group    parts of these groups; each group runs in at most 30 minutes on two cores
   --only     only these parts
   --servers  only these compared servers; the page stays unchanged
-  --quick    a smoke test with the shortest rounds; its figures mean nothing, the page stays unchanged
+  --quick    a smoke test with the shortest rounds; its figures mean nothing, the page stays unchanged;
+             without --group and --only, runs the short parts of all groups in at most 10 minutes
 
 ${GROUPS.map((group) => `  ${group.padEnd(10)} ${namesIn(group).join(', ')}`).join('\n')}
 `;
@@ -46,10 +47,12 @@ function readOptions(args: readonly string[]): Options | undefined {
   const values = parse(args);
   if (values === undefined) return undefined;
   const groups = values.group?.split(',') ?? GROUPS;
+  const isNamed = values.group !== undefined || values.only !== undefined;
   const names = values.only?.split(',') ?? groups.flatMap(namesIn);
   const isKnown = names.every((name) => PARTS.some((part) => part.name === name));
   if (!isKnown || groups.some((group) => namesIn(group).length === 0)) return undefined;
-  const parts = PARTS.filter(({ name }) => names.includes(name));
+  const isLeftOut = ({ isLong = false }: Part) => isLong && values.quick && !isNamed;
+  const parts = PARTS.filter((part) => names.includes(part.name) && !isLeftOut(part));
   const servers = values.servers === undefined ? undefined : new Set(values.servers.split(','));
   return { parts, servers, isQuick: values.quick };
 }

@@ -205,6 +205,7 @@ async function costsOf(
 export const fleet: Part = {
   name: 'fleet',
   group: 'features',
+  isLong: true,
   title: 'Fleet calls',
   about:
     `Single calls from ${CONNECTIONS} connections take turns with fleet calls of ` +

@@ -116,6 +116,7 @@ async function measured(wrk: string, { isQuick, print }: Run): Promise<Findings>
 export const streams: Part = {
   name: 'streams',
   group: 'features',
+  isLong: true,
   title: 'Open event streams',
   about:
     'Two services take turns under load from 64 connections. In the first half of the pairs, the ' +

@@ -19,6 +19,7 @@ const QUICK: PairSizes = { starts: 1, pairs: 1, seconds: 1, warmUpS: 1 };
 export const traces: Part = {
   name: 'traces',
   group: 'features',
+  isLong: true,
   title: 'Tracing 1 % of the requests',
   about:
     'Two services take turns. One traces 1 % of its requests and sends the spans to a collector, ' +

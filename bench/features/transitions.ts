@@ -254,6 +254,7 @@ const P99_CELL = 3;
 export const transitions: Part = {
   name: 'transitions',
   group: 'features',
+  isLong: true,
   title: 'Log of transitions',
   about:
     `Fleet calls of ${OBSERVATIONS} observations, one call after the other, observe ` +

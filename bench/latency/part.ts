@@ -23,18 +23,32 @@ const SHARES = [0.5, 0.8] as const;
 /** Number of users, or connections, of the loads before the open load. */
 const USERS = 64;
 
-/** Instances of each server. At every rate, an instance is observed less than once in a second. */
-const INSTANCES = 10_000;
-
 /** Attempts per row. A stall of the machine drops iterations and voids the attempt. */
 const ATTEMPTS_MAX = 2;
 
 /**
- * `leadInS`: load before the measurement of a service on a store, until checkpoints run steadily.
+ * `instances`: number for each server. At every rate of a full run, an instance is observed less
+ * than once in a second. `leadInS`: load before the measurement of a service on a store, until checkpoints run steadily.
  * `warmUpS`: load before the other measurements. `capacityS`: duration of the capacity measurement.
  */
-const FULL = { rounds: 2, measuredS: 20, leadInS: 125, warmUpS: 5, capacityS: 8, isDrained: true };
-const QUICK = { rounds: 1, measuredS: 3, leadInS: 2, warmUpS: 2, capacityS: 1, isDrained: false };
+const FULL = {
+  instances: 10_000,
+  rounds: 2,
+  measuredS: 20,
+  leadInS: 125,
+  warmUpS: 5,
+  capacityS: 8,
+  isDrained: true,
+};
+const QUICK = {
+  instances: 2_000,
+  rounds: 1,
+  measuredS: 3,
+  leadInS: 2,
+  warmUpS: 2,
+  capacityS: 1,
+  isDrained: false,
+};
 
 type Sizes = Readonly<typeof FULL>;
 
@@ -72,7 +86,7 @@ async function measureRows(sizes: Sizes, { servers: wanted, print }: Run): Promi
   await using opened = new AsyncDisposableStack();
   const [wrk, k6] = [await findWrk(), await installedK6(print)];
   const servers: Server[] = [];
-  for (const [label, start] of starters(opened, print)) {
+  for (const [label, start] of starters(opened, sizes, print)) {
     if (wanted?.has(label) ?? true) servers.push(await start());
   }
   const rows: Row[] = [];
@@ -86,10 +100,11 @@ async function measureRows(sizes: Sizes, { servers: wanted, print }: Run): Promi
 /** Functions that start the servers, with their instances. */
 function starters(
   opening: AsyncDisposableStack,
+  { instances: instanceCount }: Sizes,
   print: (line: string) => void,
 ): readonly (readonly [Label, () => Promise<Server>])[] {
   const folder = temporaryFolder();
-  const size = { instanceCount: INSTANCES, print };
+  const size = { instanceCount, print };
   const stores = { cassandra: undefined, opening };
   const postgres = (label: 'pg' | 'cas') => startReferenceOn(stores, label, { folder, ...size });
   return [

@@ -28,6 +28,7 @@ const QUICK: Sizes = { instances: 20_000, rate: 200, seconds: 15, pages: 20 };
 export const largeFile: Part = {
   name: 'large-file',
   group: 'file',
+  isLong: true,
   title: 'One large file',
   about:
     'A process serves a SQLite file with 1,000,000 instances in one account and 10,000,000 ' +

@@ -70,6 +70,8 @@ export type Part = {
   /** Reasons for missed targets. The page shows the reasons only if a target is missed. */
   readonly missed?: string;
   readonly needs?: readonly Tool[];
+  /** Whether a quick run leaves out the part, unless an argument names the part or its group. */
+  readonly isLong?: boolean;
   readonly measure: (run: Run) => Promise<Findings>;
 };
 

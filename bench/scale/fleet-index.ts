@@ -45,6 +45,7 @@ const tagsJsonOf = (index: number) => {
 export const fleetIndex: Part = {
   name: 'index',
   group: 'fail-over',
+  isLong: true,
   title: 'Index of one account of 1,000,000 instances',
   about:
     'Each instance has four tags. Queries come one after the other: pages of 20 instances with random ' +

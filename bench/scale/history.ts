@@ -21,6 +21,7 @@ const QUICK = { observations: 10_000, pages: 20 };
 export const history: Part = {
   name: 'history',
   group: 'growth',
+  isLong: true,
   title: 'One instance of 1,000,000 observations',
   about:
     'Batches of 100 observations grow the history of one instance. Then pages are read from random depths.',

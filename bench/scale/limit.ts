@@ -42,6 +42,7 @@ const QUICK = { limit: 2_000, made: 50, warmUpS: 2, calmS: 3, hostileS: 5 };
 export const limit: Part = {
   name: 'limit',
   group: 'growth',
+  isLong: true,
   title: 'A hostile account at its limit of 100,000 instances',
   about:
     'Callers of the hostile account list, create and delete instances as fast as possible. Other ' +

@@ -25,6 +25,7 @@ const WARM_SHARE_MAX = 0.05;
 export const listing: Part = {
   name: 'listing',
   group: 'growth',
+  isLong: true,
   title: 'One account of 200,000 instances',
   about:
     'Calls create the instances one after the other. Then the engine starts again and lists ' +

@@ -64,6 +64,7 @@ type Scene = {
 export const takeover: Part = {
   name: 'takeover',
   group: 'fail-over',
+  isLong: true,
   title: 'Takeover from a killed engine, one of three',
   about:
     'The tail consists of the journal records without a checkpoint. Times begin with the kill.',

@@ -30,6 +30,7 @@ const QUICK: Sizes = { known: 2_000, active: 1_000, idleS: 30 };
 export const accounts: Part = {
   name: 'accounts',
   group: 'limiter',
+  isLong: true,
   title: 'Memory of one limiter: 100,000 active accounts, 1,000,000 known',
   about:
     'Each account makes one decision. Then all accounts are idle until the limiter evicts them.',
@@ -56,7 +57,8 @@ export const accounts: Part = {
     const chosen = Array.from({ length: active }, (_, i) => knownAccount(Math.floor(i * stride)));
     const tookS = await decideEach(service, chosen);
     const decidedMs = performance.now();
-    await untilStored([metricsUrl], print);
+    // In a quick run, idle meters leave memory before the last checkpoint.
+    if (!isQuick) await untilStored([metricsUrl], print);
     const count = await meters();
     if (count !== active) throw new Error(`expected ${active} active meters, got ${count}`);
     const full = await stage('active');
