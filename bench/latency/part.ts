@@ -28,8 +28,9 @@ const ATTEMPTS_MAX = 2;
 
 /**
  * `instances`: number for each server. At every rate of a full run, an instance is observed less
- * than once in a second. `leadInS`: load before the measurement of a service on a store, until checkpoints run steadily.
- * `warmUpS`: load before the other measurements. `capacityS`: duration of the capacity measurement.
+ * than once in a second. `leadInS`: load before the measurement of a service on a store, until
+ * checkpoints run steadily. `warmUpS`: load before the other measurements. `capacityS`: duration of
+ * the capacity measurement.
  */
 const FULL = {
   instances: 10_000,
