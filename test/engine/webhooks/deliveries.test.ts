@@ -138,9 +138,9 @@ rate('gets one message at a time after failures in a row, and more after each su
 rate('gets a longer pause only after a message that began after the pause', () => {
   const deliveries = deliveriesOf(MANY);
   const underWay = Array.from({ length: IN_FLIGHT_MAX }, () => taken(deliveries.next(0)));
-  const late = underWay.splice(-1);
+  const older = underWay.splice(-1);
   for (const batch of underWay) deliveries.end(batch, REFUSED, 0);
-  for (const batch of late) deliveries.end(batch, REFUSED, 5_000);
+  for (const batch of older) deliveries.end(batch, REFUSED, 5_000);
   const probe = taken(deliveries.next(5_000));
   deliveries.end(probe, REFUSED, 5_000);
   assert.is(deliveries.next(34_999), undefined);
