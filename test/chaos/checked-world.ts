@@ -126,7 +126,7 @@ function copyOf(id: string, state: InstanceState): InstanceState {
   }
   for (const row of state.unstored?.drift ?? []) unstored.addDrift(row);
   for (const row of state.unstored?.states ?? []) unstored.addState(row);
-  for (const row of state.unstored?.copy().answers ?? []) unstored.addAnswer(row);
+  for (const row of state.unstored?.answers ?? []) unstored.addAnswer(row);
   return { ...state, head: state.head && packedHead(state.head), unstored };
 }
 

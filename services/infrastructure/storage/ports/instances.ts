@@ -181,7 +181,7 @@ export function unpackedHead(head: HeldHead): InstanceHead {
     : (head as InstanceHead);
 }
 
-/** Data that one checkpoint of an instance stores. */
+/** Data of an instance for one checkpoint. */
 export type InstanceCheckpoint = {
   readonly instanceId: string;
   readonly head: HeldHead;

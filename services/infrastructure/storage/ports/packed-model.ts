@@ -28,7 +28,7 @@ const numbers = new Float64Array(packed.buffer, 0, LENGTH_MAX);
 /** Halves of the different numbers, which tell apart 0 and -0. */
 const halves = new Int32Array(packed.buffer, 0, 2 * LENGTH_MAX);
 
-/** Places of a vector that is being packed. */
+/** Buffer of `packedModel` for the places of its vector. */
 const places = new Uint8Array(LENGTH_MAX);
 
 /** Packs a vector without rounding, bit by bit. */

@@ -324,7 +324,7 @@ export class InstanceKind
     const isNeeded = (position: AnswerPosition) =>
       comparePositions(position, floor) <= 0 ||
       (position.generation === floor.generation && floor.generation < head.generation);
-    const unstored = state.unstored?.copy().answers ?? [];
+    const unstored = state.unstored?.answers ?? [];
     if (unstored.some(({ position }) => position !== undefined && isNeeded(position))) {
       throw new Fault('conflict', 'answers that are not stored yet need the rows; trim later');
     }

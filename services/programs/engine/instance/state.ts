@@ -183,6 +183,11 @@ export class UnstoredRows {
     return this.#states ?? [];
   }
 
+  /** Answers to keyed calls, as a new list. */
+  get answers(): AnswerRow[] {
+    return [...(this.#answers?.values() ?? [])];
+  }
+
   /** Whether the next checkpoint deletes stored rows. */
   get isTrimming(): boolean {
     return this.#trim !== undefined;
@@ -267,7 +272,7 @@ export class UnstoredRows {
     return {
       history: this.#history.slice(),
       drift: this.#drift.slice(),
-      answers: [...(this.#answers?.values() ?? [])],
+      answers: this.answers,
       states: this.states.slice(),
       trim: this.#trim,
       bytes: this.#rowBytes,
@@ -281,13 +286,10 @@ export class UnstoredRows {
     this.#states?.splice(0, states.length);
     this.dropAnswers(answers);
     this.#rowBytes -= bytes;
-    if (trim !== undefined) this.#trimmed(trim.to);
-  }
-
-  /** Clears a trim whose floor is stored. A later floor remains scheduled. */
-  #trimmed(stored: Floor): void {
     const to = this.#trim?.to;
-    this.#trim = to === undefined || to === stored ? undefined : { from: stored, to };
+    if (trim === undefined || to === undefined) return;
+    // A floor that was set after the copy remains scheduled.
+    this.#trim = to === trim.to ? undefined : { from: trim.to, to };
   }
 
   /** Whether no unstored rows remain. */
