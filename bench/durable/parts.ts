@@ -69,8 +69,7 @@ const DISK =
 
 const IDLE_CORES =
   'Most calls wait for the same process, or for the same write to disk, at the same time. The ' +
-  'service therefore uses about 1.4 of the two cores, at any number of connections. For each ' +
-  'observation, the service needs less CPU than both PostgreSQL peers.';
+  'service therefore leaves a part of the two cores idle.';
 
 /** Maximum size of a stored key with its answer. Source: the project's targets. */
 const KEY_BYTES_MAX = 200;

@@ -34,10 +34,9 @@ export const service: Part = {
     'bytes, but has no state, authentication, limiter or model. In rows with keys, each call has a ' +
     'new `Idempotency-Key`.',
   missed:
-    'The profile of (s) is flat. Of 34 µs in its main thread, HTTP and sockets take 18 µs, and (c) ' +
-    'also needs these. The model and its answer take 9 µs, checks and parsing 3 µs, the limiter 2 ' +
-    'µs. In (p), most of the 64 calls wait for the same process at the same time, so each process ' +
-    'is idle for half of the time.',
+    'The profile of (s) is flat. HTTP and sockets take about half of the CPU, and (c) also needs ' +
+    'them. The rest is model and answer, checks, parsing and limiter. In (p), most of the calls wait ' +
+    'for the same process at the same time, so each process is often idle.',
   needs: ['wrk'],
   async measure({ isQuick, print, servers: wanted }) {
     const sizes = isQuick ? QUICK : FULL;

@@ -1,7 +1,8 @@
 import { numberText } from '#bench/measures/statistics';
 import type { Quantity } from '#bench/page/part';
-import { findCell, type Results } from '#bench/page/results';
+import type { Results } from '#bench/page/results';
 import { tableOf } from '#bench/page/text-table';
+import { findCell } from '#ctl/capacity/measured';
 
 /** Rows of a part that do the same work without and with idempotency keys. */
 type Way = {

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { RunFacts } from '#bench/measures/machine';
-import type { Cell, Findings } from '#bench/page/part';
+import type { Findings } from '#bench/page/part';
 
 /** File with the newest results of every part, from which the page is written. */
 const RESULTS_FILE = 'bench/results.json';
@@ -27,24 +27,6 @@ export function keepResults(name: string, found: PartResults): Results {
   const results = { ...readResults(), [name]: found };
   writeFileSync(RESULTS_FILE, `${JSON.stringify(results, null, 1)}\n`);
   return results;
-}
-
-/** Names of a cell. */
-export type CellPlace = {
-  readonly part: string;
-  readonly table: string;
-  readonly row: string;
-  readonly column: string;
-};
-
-/** Finds a cell by its names; undefined if the results have no such cell. */
-export function findCell(
-  results: Results,
-  { part, table, row, column }: CellPlace,
-): Cell | undefined {
-  const found = results[part]?.tables?.find(({ name }) => name === table);
-  const index = found?.columns.findIndex(({ name }) => name === column) ?? -1;
-  return found?.rows.find(({ name }) => name === row)?.cells[index];
 }
 
 /** Commits of the measured code after which a result is old. Source: the project's rule. */

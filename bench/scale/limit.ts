@@ -77,7 +77,7 @@ export const limit: Part = {
     const disturbed = await others.during(() => hostile.hammer(untilMs));
     const during = await inspector.memory();
     print(answersOf(hostile));
-    if (!isQuick) await untilStored(service.metricsUrls, print);
+    await untilStored(service.metricsUrls, print);
     const after = await stage('after');
 
     const stages = [before, loaded, { residentBytes: during.residentBytes }, after];

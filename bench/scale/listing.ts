@@ -37,7 +37,7 @@ export const listing: Part = {
     using caller = new HttpCaller(service.address, service.key);
     const listed = await ListedInstances.create(caller, size.instances, print);
     const rates = ratesOf(listed.answeredMs.slice(size.warmUp));
-    if (!isQuick) await untilStored(service.metricsUrls, print);
+    await untilStored(service.metricsUrls, print);
     print('restarting the engine');
     await restart(service);
     const read = async (page: ListedPage): Promise<number> => {
@@ -58,7 +58,7 @@ export const listing: Part = {
     for (const page of pagesFrom(size.instances / 2, size.pages)) times.push(await read(page));
     // Tail recovery activates only the instances of the last journal records, which lie at the end.
     const active = await activeInstances(service.metricsUrls);
-    if (!isQuick && active > size.instances * WARM_SHARE_MAX) {
+    if (active > size.instances * WARM_SHARE_MAX) {
       throw new Error(
         `${active} instances are in memory after listing, although listing must not activate instances`,
       );

@@ -96,17 +96,20 @@ export const takeover: Part = {
 };
 
 /** Restarts an engine with checkpoints disabled until a clean stop. */
-async function keepFromStoring({ fleet, print }: Scene, number: number): Promise<void> {
-  const child = fleet.engines[number]?.child;
+async function keepFromStoring(scene: Scene, number: number): Promise<void> {
+  const child = scene.fleet.engines[number]?.child;
   child?.kill('SIGTERM');
   await child?.ended();
-  await fleet.startAgain(number, KEPT);
-  await fleet.untilBalanced(print);
+  await startAgain(scene, number, KEPT);
 }
 
-/** Starts a killed engine again, and waits until shards are spread evenly. */
-async function startAgain({ fleet, print }: Scene, number: number): Promise<void> {
-  await fleet.startAgain(number);
+/** Starts an ended engine again, and waits until shards are spread evenly. */
+async function startAgain(
+  { fleet, print }: Scene,
+  number: number,
+  nodeArgs?: readonly string[],
+): Promise<void> {
+  await fleet.startAgain(number, nodeArgs);
   await fleet.untilBalanced(print);
 }
 

@@ -42,14 +42,30 @@ export function sources(): string[] {
   });
 }
 
+/** Names of a cell in the results of the benchmark. */
+type CellPlace = {
+  readonly part: string;
+  readonly table: string;
+  readonly row: string;
+  readonly column: string;
+};
+
+/** Finds a cell by its names; undefined if the results have no such cell. */
+export function findCell(
+  results: Results,
+  { part, table, row, column }: CellPlace,
+): Cell | undefined {
+  const found = results[part]?.tables?.find(({ name }) => name === table);
+  const index = found?.columns.findIndex(({ name }) => name === column) ?? -1;
+  return found?.rows.find(({ name }) => name === row)?.cells[index];
+}
+
 /**
  * Number in a table of a part. `process` names the process if the cell has a number for each
  * process. Throws if the results have no such number, because a plan without it would be wrong.
  */
 function figure(part: Used, table: string, row: string, column: string, process?: string): number {
-  const found = readResults()[part]?.tables?.find(({ name }) => name === table);
-  const index = found?.columns.findIndex(({ name }) => name === column) ?? -1;
-  const cell = found?.rows.find(({ name }) => name === row)?.cells[index];
+  const cell = findCell(readResults(), { part, table, row, column });
   const quantity = process === undefined ? cell : ofProcess(cell, process);
   const value = numberOf(quantity);
   if (value !== undefined) return value;
