@@ -1,7 +1,7 @@
 import type { BenchAccount } from '#bench/limiter/bench-accounts';
 import { type LimiterService, startLimiterService } from '#bench/limiter/limiter-service';
 import { openMeterDecisions } from '#bench/limiter/meter-decisions';
-import { activeMeters, untilNone, untilStored } from '#bench/measures/gauges';
+import { activeMeters, unflushedRecords, untilNone, untilStored } from '#bench/measures/gauges';
 import { Inspector } from '#bench/measures/inspector';
 import { mebibytes, numberText } from '#bench/measures/statistics';
 import { atMost, figure, type Part } from '#bench/page/part';
@@ -57,8 +57,9 @@ export const accounts: Part = {
     const chosen = Array.from({ length: active }, (_, i) => knownAccount(Math.floor(i * stride)));
     const tookS = await decideEach(service, chosen);
     const decidedMs = performance.now();
-    // In a quick run, idle meters leave memory before the last checkpoint.
-    if (!isQuick) await untilStored([metricsUrl], print);
+    // In a quick run, idle meters leave memory before the last checkpoint. Both wait for the gauges.
+    if (isQuick) await unflushedRecords([metricsUrl]);
+    else await untilStored([metricsUrl], print);
     const count = await meters();
     if (count !== active) throw new Error(`expected ${active} active meters, got ${count}`);
     const full = await stage('active');
