@@ -3,13 +3,14 @@
  * bench/results.json, and the page bench/RESULTS.md from this file.
  *
  *   node bench/main.ts [--group memory,durable] [--only cluster] [--servers d,pg] [--quick]
+ *   node bench/main.ts --page
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { describeRun } from '#bench/measures/machine';
 import { PAGE_FILE, pageOf, sectionOf } from '#bench/page/page';
 import { GROUPS, type Part, type Tool } from '#bench/page/part';
-import { keepResults, type PartResults } from '#bench/page/results';
+import { keepResults, type PartResults, readResults } from '#bench/page/results';
 import { PARTS } from '#bench/parts';
 import { findRedis, findWrk, MissingTool } from '#bench/processes/tool-path';
 import { startedPrinter } from '#bench/progress';
@@ -20,12 +21,14 @@ import { MissingServer } from '#deploy/local/install/missing-server';
 import { installedNats } from '#deploy/local/install/nats';
 
 const USAGE = `usage: node bench/main.ts [--group name,...] [--only part,...] [--servers name,...] [--quick]
+       node bench/main.ts --page
 
   --group    parts of these groups; each group runs in at most 30 minutes on two cores
   --only     only these parts
   --servers  only these compared servers; the page stays unchanged
   --quick    a smoke test with the shortest rounds; its figures mean nothing, the page stays unchanged;
              without --group and --only, runs the short parts of all groups in at most 10 minutes
+  --page     measures nothing; writes the page from bench/results.json, after a change of its text
 
 ${GROUPS.map((group) => `  ${group.padEnd(10)} ${namesIn(group).join(', ')}`).join('\n')}
 `;
@@ -38,6 +41,7 @@ type Options = {
   readonly parts: readonly Part[];
   readonly servers: ReadonlySet<string> | undefined;
   readonly isQuick: boolean;
+  readonly isPageOnly: boolean;
 };
 
 const print = startedPrinter();
@@ -54,7 +58,7 @@ function readOptions(args: readonly string[]): Options | undefined {
   const isLeftOut = ({ isLong = false }: Part) => isLong && values.quick && !isNamed;
   const parts = PARTS.filter((part) => names.includes(part.name) && !isLeftOut(part));
   const servers = values.servers === undefined ? undefined : new Set(values.servers.split(','));
-  return { parts, servers, isQuick: values.quick };
+  return { parts, servers, isQuick: values.quick, isPageOnly: values.page };
 }
 
 function parse(args: readonly string[]) {
@@ -63,6 +67,7 @@ function parse(args: readonly string[]) {
     only: { type: 'string' },
     servers: { type: 'string' },
     quick: { type: 'boolean', default: false },
+    page: { type: 'boolean', default: false },
   } as const;
   try {
     return parseArgs({ args: [...args], options }).values;
@@ -114,6 +119,8 @@ if (process.argv.includes('--help')) {
 } else if (options === undefined) {
   process.stderr.write(USAGE);
   process.exitCode = 2;
+} else if (options.isPageOnly) {
+  writeFileSync(PAGE_FILE, pageOf(PARTS, readResults()));
 } else {
   await measureAll(options).catch((error: unknown) => {
     if (!(error instanceof MissingTool || error instanceof MissingServer)) throw error;

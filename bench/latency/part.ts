@@ -143,6 +143,7 @@ async function rowsOf(
   await runWrk(wrk, server, { connections: USERS, seconds: leadInS });
   const closed = { kind: 'closed', users: USERS, seconds: sizes.capacityS } as const;
   const capacity = await runK6(k6, server, closed);
+  if (capacity.problem !== undefined) throw new Error(`${label}: ${capacity.problem}`);
   print(`${label}: capacity ${capacity.requestsPerS.toFixed(0)}/s`);
   const rows: Row[] = [];
   for (const share of SHARES) {
