@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { MODELS } from '#identity/model';
+import { type InstanceHead, NO_ROWS, packedHead, unpackedHead } from '#storage/ports/instances';
 import { packedModel, unpackedModel } from '#storage/ports/packed-model';
 
 const packing = suite('a packed model');
@@ -43,6 +44,35 @@ packing('takes less than 672 bytes, also after many different observations', () 
   }
   const { length } = packedModel(state);
   assert.ok(length < 672, `${length}`);
+});
+
+packing('keeps each field of its head', () => {
+  // The type names each field, so a new field fails to compile until it is added here.
+  const head: Required<InstanceHead> = {
+    version: 12,
+    accountId: 'acc_1',
+    name: 'n',
+    description: 'd',
+    createdAtMs: 1,
+    updatedAtMs: 2,
+    deletedAtMs: 3,
+    originMs: 4,
+    observedAtMs: 5,
+    generation: 6,
+    historyCount: 7,
+    historyStart: 8,
+    driftCount: 9,
+    driftStart: 10,
+    newestHistory: { after: 11, rows: 'r' },
+    newestDrift: NO_ROWS,
+    floor: { history: 1, drift: 2, generation: 3, cycle: 4, timestampMs: 5, state: undefined },
+    tagsJson: '{"a":"b"}',
+    changedAtMs: 13,
+    modelVersion: '1.1',
+    model: Float64Array.of(1, 2, 2),
+    recentCalls: [{ callId: 1, version: 2, atMs: 3 }],
+  };
+  assert.equal(unpackedHead(packedHead(head)), head);
 });
 
 packing.run();

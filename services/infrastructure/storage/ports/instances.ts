@@ -167,10 +167,37 @@ export type HeldHead = HeadWith<Float64Array | PackedModel>;
 
 type HeadWith<Model> = Omit<InstanceHead, 'model'> & { readonly model: Model };
 
-/** The head itself if its model is packed, otherwise a copy with a packed model. */
+/**
+ * The head itself if its model is packed, otherwise a copy with a packed model. The copy names its
+ * fields, because V8 stores fields that were added to an object later outside the object.
+ */
 export function packedHead(head: HeldHead): PackedHead {
-  const { model } = head;
-  return typeof model === 'string' ? (head as PackedHead) : { ...head, model: packedModel(model) };
+  const { model, floor, tagsJson, changedAtMs } = head;
+  if (typeof model === 'string') return head as PackedHead;
+  return {
+    version: head.version,
+    accountId: head.accountId,
+    name: head.name,
+    description: head.description,
+    createdAtMs: head.createdAtMs,
+    updatedAtMs: head.updatedAtMs,
+    deletedAtMs: head.deletedAtMs,
+    originMs: head.originMs,
+    observedAtMs: head.observedAtMs,
+    generation: head.generation,
+    historyCount: head.historyCount,
+    historyStart: head.historyStart,
+    driftCount: head.driftCount,
+    driftStart: head.driftStart,
+    newestHistory: head.newestHistory,
+    newestDrift: head.newestDrift,
+    modelVersion: head.modelVersion,
+    model: packedModel(model),
+    recentCalls: head.recentCalls,
+    ...(floor === undefined ? {} : { floor }),
+    ...(tagsJson === undefined ? {} : { tagsJson }),
+    ...(changedAtMs === undefined ? {} : { changedAtMs }),
+  };
 }
 
 /** A copy with a new array if the model of the head is packed, otherwise the head itself. */
