@@ -23,6 +23,9 @@ const SHARES = [0.5, 0.8] as const;
 /** Number of users, or connections, of the loads before the open load. */
 const USERS = 64;
 
+/** Ratio of a rate to the next lower rate in the search for the capacity. */
+const RATE_STEP = 0.8;
+
 /** Attempts per row. A stall of the machine drops iterations and voids the attempt. */
 const ATTEMPTS_MAX = 2;
 
@@ -30,7 +33,7 @@ const ATTEMPTS_MAX = 2;
  * `instances`: number for each server. At every rate of a full run, an instance is observed less
  * than once in a second. `leadInS`: load before the measurement of a service on a store, until
  * checkpoints run steadily. `warmUpS`: load before the other measurements. `capacityS`: duration of
- * the capacity measurement.
+ * each run of the search for the capacity.
  */
 const FULL = {
   instances: 10_000,
@@ -68,9 +71,9 @@ export const latency: Part = {
   title: 'Latency at 50 % and 80 % of the capacity',
   about:
     'k6 starts requests at a fixed rate, and waits for no answer. The rate is a share of the ' +
-    `capacity: the requests/s of ${USERS} k6 users without a pause. k6 and the server share two ` +
-    'cores, and k6 needs most of the CPU beside a fast server, so the capacity is far below the ' +
-    'requests/s of the other parts. Each server has 10,000 instances. A run with a dropped or ' +
+    'capacity: the highest rate at which k6 starts all requests in time. k6 and the server share ' +
+    'two cores, and k6 needs most of the CPU beside a fast server, so the capacity is far below ' +
+    'the requests/s of the other parts. Each server has 10,000 instances. A run with a dropped or ' +
     'wrong request is void and repeated once.\n\n' +
     '![Latencies at 50 % and 80 % of the capacity](latency.svg)',
   needs: ['wrk', 'k6', 'cassandra', 'postgres'],
@@ -141,13 +144,11 @@ async function rowsOf(
   const leadInS = isCheckpointing ? sizes.leadInS : sizes.warmUpS;
   print(`${label}: load for ${leadInS} s, then the capacity`);
   await runWrk(wrk, server, { connections: USERS, seconds: leadInS });
-  const closed = { kind: 'closed', users: USERS, seconds: sizes.capacityS } as const;
-  const capacity = await runK6(k6, server, closed);
-  if (capacity.problem !== undefined) throw new Error(`${label}: ${capacity.problem}`);
-  print(`${label}: capacity ${capacity.requestsPerS.toFixed(0)}/s`);
+  const capacity = await capacityOf(k6, server, sizes);
+  print(`${label}: capacity ${capacity.toFixed(0)}/s`);
   const rows: Row[] = [];
   for (const share of SHARES) {
-    const requestsPerS = Math.round(share * capacity.requestsPerS);
+    const requestsPerS = Math.round(share * capacity);
     const results: K6Result[] = [];
     while (results.length < sizes.rounds) {
       const { measuredS: seconds, warmUpS } = sizes;
@@ -158,6 +159,25 @@ async function rowsOf(
   }
   if (isCheckpointing && sizes.isDrained) await untilStored(service?.metricsUrls ?? [], print);
   return rows;
+}
+
+/**
+ * Highest rate at which k6 starts all requests in time, in requests/s. The search begins with the
+ * rate that users without a pause reach, and lowers the rate step by step.
+ */
+async function capacityOf(
+  k6: string,
+  server: Server,
+  { capacityS: seconds }: Sizes,
+): Promise<number> {
+  const closed = await runK6(k6, server, { kind: 'closed', users: USERS, seconds });
+  if (closed.problem !== undefined) throw new Error(`${server.label}: ${closed.problem}`);
+  for (let rate = closed.requestsPerS; rate >= 1; rate *= RATE_STEP) {
+    const requestsPerS = Math.round(rate);
+    const { problem } = await runK6(k6, server, { kind: 'open', requestsPerS, seconds, warmUpS: 1 });
+    if (problem === undefined) return rate;
+  }
+  throw new Error(`${server.label}: k6 could not start one request in a second`);
 }
 
 async function attempted(
