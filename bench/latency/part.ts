@@ -173,8 +173,8 @@ async function capacityOf(
   const closed = await runK6(k6, server, { kind: 'closed', users: USERS, seconds });
   if (closed.problem !== undefined) throw new Error(`${server.label}: ${closed.problem}`);
   for (let rate = closed.requestsPerS; rate >= 1; rate *= RATE_STEP) {
-    const requestsPerS = Math.round(rate);
-    const { problem } = await runK6(k6, server, { kind: 'open', requestsPerS, seconds, warmUpS: 1 });
+    const load = { kind: 'open', requestsPerS: Math.round(rate), seconds, warmUpS: 1 } as const;
+    const { problem } = await runK6(k6, server, load);
     if (problem === undefined) return rate;
   }
   throw new Error(`${server.label}: k6 could not start one request in a second`);
