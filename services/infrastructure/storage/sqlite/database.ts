@@ -68,6 +68,8 @@ export type ThreadData = {
 export type ThreadWork =
   | { readonly kind: 'read'; readonly query: Query }
   | { readonly kind: 'write'; readonly transaction: Transaction }
+  /** Answered with the name and number of a damaged page, or with no row. */
+  | { readonly kind: 'check' }
   | { readonly kind: 'close' };
 
 /** A request with an id, which the answer repeats. */

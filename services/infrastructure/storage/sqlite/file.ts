@@ -40,6 +40,9 @@ export type ObserveRequest = (
 /** Timeout of a long query, in milliseconds. */
 const LONG_MS_MAX = 5 * 60 * 1_000;
 
+/** Timeout of the check, in milliseconds: more than any file takes. */
+const CHECK_MS_MAX = 24 * 60 * 60 * 1_000;
+
 /** Options for opening a file. */
 export type SqliteFileOptions = {
   readonly file: string;
@@ -111,40 +114,38 @@ export class SqliteFile implements SqliteDatabase, AsyncDisposable {
     this.#isClosing = true;
     // The writer closes last, because the last connection checkpoints and removes the WAL.
     await using closing = new AsyncDisposableStack();
+    const close = (thread: FileThread | undefined) =>
+      closing.defer(async () => void (await thread?.ask({ kind: 'close' })));
     closing.defer(() => this.#served?.release());
-    for (const thread of [this.#writer, this.#reader, this.#opened]) {
-      if (thread !== undefined)
-        closing.defer(async () => void (await thread.ask({ kind: 'close' })));
-    }
+    close(this.#writer);
+    close(this.#reader);
     closing.defer(() => this.#served?.close());
+    close(this.#opened);
   }
 
   /**
-   * Checks every page, in a separate thread, which then serves long queries. For a file of many
-   * gigabytes, this may take minutes. Rejects with `UnusableFile` if a page is damaged.
+   * Checks the structure of every page. For a file of many gigabytes that is not in the page cache,
+   * this takes minutes. Closing the file ends the check. Rejects with `UnusableFile` if a page is
+   * damaged.
    */
   async check(): Promise<void> {
-    const opened = this.#served?.opened;
-    const thread = new FileThread({ file: this.#file, opened }, this.#clock);
+    let failure: ThreadFailure | undefined;
     try {
-      const query = { operation: 'quick_check', sql: 'PRAGMA quick_check(1)', values: [] };
-      const answer = await thread.ask({ kind: 'read', query }, LONG_MS_MAX);
+      const answer = await this.#longReader.ask({ kind: 'check' }, CHECK_MS_MAX);
       assert(answer.kind === 'rows');
-      const found = String(answer.rows[0]?.[0]);
-      if (found === 'ok') return;
-      throw new UnusableFile(
-        failureLine(this.#file, { code: RESULT.corrupt, message: `damaged page: ${found}` }),
-      );
+      const [damaged] = answer.rows;
+      if (damaged === undefined) return;
+      const message = `damaged page: page ${damaged[1]} of ${damaged[0]}`;
+      failure = { code: RESULT.corrupt, message, isOutcomeUnknown: false };
     } catch (error) {
+      if (this.#isClosing) return;
       if (!(error instanceof ThreadRefusal)) throw error;
-      throw new UnusableFile(failureLine(this.#file, error.failure), { cause: error });
-    } finally {
-      if (this.#opened === undefined && !this.#isClosing) this.#opened = thread;
-      else await thread.ask({ kind: 'close' });
+      failure = error.failure;
     }
+    throw new UnusableFile(failureLine(this.#file, failure));
   }
 
-  /** Thread for long queries. In a tool, started on first use. */
+  /** Thread for long queries and the check, started on first use. */
   get #longReader(): FileThread {
     const opened = this.#served?.opened;
     this.#opened ??= new FileThread({ file: this.#file, opened }, this.#clock);

@@ -1,5 +1,6 @@
 import { flushCompileCache } from 'node:module';
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type MessagePort, parentPort } from 'node:worker_threads';
 import {
   bytesOf,
@@ -24,6 +25,12 @@ import { openConnection } from '#storage/sqlite/tables';
 /** Interval at which a reading thread checks the path of the file, in milliseconds. */
 const LOOK_MS = 100;
 
+/** Number of pages that a check reads before the thread serves other requests. */
+const CHECKED_PAGES = 100;
+
+/** All pages of the tables and indexes, with their types. Reads each page. */
+const PAGES = 'SELECT name, pageno, pagetype FROM dbstat';
+
 type Take = (request: ThreadRequest) => void;
 
 /** Serves requests with one connection to the file. */
@@ -45,7 +52,6 @@ function serverOf(
   const statements = new PreparedStatements(database);
   let isScheduled = false;
   const answer = (message: ThreadAnswer) => port.postMessage(message);
-
   const drain = () => {
     isScheduled = false;
     queue.writeNext();
@@ -67,6 +73,13 @@ function serverOf(
         answer({ id, kind: 'rows', rows });
         return;
       }
+      case 'check':
+        assertHere();
+        damagedPages(database).then(
+          (rows) => answer({ id, kind: 'rows', rows }),
+          (error: unknown) => answer(failureOf(id, error)),
+        );
+        return;
       case 'write':
         queue.push({
           transaction: request.transaction,
@@ -84,6 +97,21 @@ function serverOf(
         port.close();
     }
   };
+}
+
+/**
+ * Name and number of the first damaged page, or no row. Returns after each `CHECKED_PAGES` pages to
+ * the event loop. Closing the database ends the check.
+ */
+async function damagedPages(database: DatabaseSync): Promise<readonly Row[]> {
+  let count = 0;
+  for (const { name = null, pageno = null, pagetype } of database.prepare(PAGES).iterate()) {
+    if (pagetype === 'corrupted') return [[name, pageno] as Row];
+    count += 1;
+    if (count % CHECKED_PAGES === 0) await nextTurn();
+    if (!database.isOpen) break;
+  }
+  return [];
 }
 
 /** Answer to a request that failed. */
