@@ -18,7 +18,7 @@ const QUICK: PairSizes = { starts: 1, pairs: 1, seconds: 1, warmUpS: 1 };
 /** Cost of tracing 1 % of the requests. */
 export const traces: Part = {
   name: 'traces',
-  group: 'features',
+  group: 'memory',
   isLong: true,
   title: 'Tracing 1 % of the requests',
   about:

@@ -33,6 +33,7 @@ export function latencyPicture(rows: readonly LatencyRow[]): string {
   const height = TOP + rows.length * ROW + 30;
   return `${[
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${LEFT + WIDTH + 70} ${height}" font-family="sans-serif" font-size="11">`,
+    '<title>Latencies of each server at two rates</title>',
     `<rect width="${LEFT + WIDTH + 70}" height="${height}" fill="#fff"/>`,
     ...BARS.flatMap(({ name, colour }, index) => legend(name, colour, LEFT + index * 70)),
     ...TICKS.flatMap((ms) => tick(ms, height - 25)),

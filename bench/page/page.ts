@@ -32,6 +32,7 @@ const GROUP_TITLES: Readonly<Record<Group, string>> = {
   many: 'On Cassandra, many instances',
   file: 'On one SQLite file',
   limiter: 'Limiter',
+  accounts: 'Accounts of a limiter',
   latency: 'Latency under open load',
   growth: 'Growth with instances, histories and accounts',
   'fail-over': 'Fail-over and restart',

@@ -3,7 +3,7 @@ import type { Spread } from '#bench/measures/statistics';
 /** Groups of parts. A group runs in at most 30 minutes on two cores. */
 export const GROUPS = [
   ...(['memory', 'features', 'durable', 'engines', 'frameworks', 'many'] as const),
-  ...(['file', 'limiter', 'latency', 'growth', 'fail-over'] as const),
+  ...(['file', 'limiter', 'accounts', 'latency', 'growth', 'fail-over'] as const),
 ];
 
 /** Name of a group. */

@@ -29,7 +29,7 @@ const QUICK: Sizes = { known: 2_000, active: 1_000, idleS: 30 };
 /** Memory of a limiter for active, known and evicted accounts. */
 export const accounts: Part = {
   name: 'accounts',
-  group: 'limiter',
+  group: 'accounts',
   isLong: true,
   title: 'Memory of one limiter: 100,000 active accounts, 1,000,000 known',
   about:
