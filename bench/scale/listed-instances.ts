@@ -69,8 +69,11 @@ export class ListedInstances {
         throw new Error(`${where}: expected ${right?.id} in line ${index}, got ${found.id}`);
       }
     }
-    const right = JSON.stringify({ limit, offset, total, has_more: offset + limit < total });
-    const pagination = JSON.stringify(at(answer, ['pagination']));
+    const has_more = offset + limit < total;
+    const isLast = at(answer, ['pagination', 'next_cursor']) === null;
+    const right = JSON.stringify({ limit, offset, total, has_more, isLast: !has_more });
+    const { next_cursor: _, ...counts } = at(answer, ['pagination']) as Record<string, unknown>;
+    const pagination = JSON.stringify({ ...counts, isLast });
     if (pagination !== right) throw new Error(`${where}: expected ${right}, got ${pagination}`);
   }
 }
