@@ -56,7 +56,7 @@ const QUICK = {
 
 type Sizes = Readonly<typeof FULL>;
 
-/** Latencies of a server at one share of its capacity, over all rounds. */
+/** Latencies at a share of a server's capacity, over all rounds. */
 type Row = {
   readonly label: Label;
   readonly share: number;
@@ -70,10 +70,10 @@ export const latency: Part = {
   group: 'latency',
   title: 'Latency at 50 % and 80 % of the capacity',
   about:
-    'k6 starts requests at a fixed rate, and waits for no answer. The rate is a share of the ' +
-    'capacity: the highest rate at which k6 starts all requests in time. k6 and the server share ' +
-    'two cores, and k6 needs most of the CPU beside a fast server, so the capacity is far below ' +
-    'the requests/s of the other parts. Each server has 10,000 instances. A run with a dropped or ' +
+    'k6 starts requests at a fixed rate and waits for no answer. The capacity is the highest rate ' +
+    'at which k6 starts all requests in time. k6 and the server share two cores. Beside a fast ' +
+    'server, k6 needs most of the CPU, so the capacity is far below the requests/s of the other ' +
+    'parts. Each server has 10,000 instances. A run with a dropped or ' +
     'wrong request is void and repeated once.\n\n' +
     '![Latencies at 50 % and 80 % of the capacity](latency.svg)',
   needs: ['wrk', 'k6', 'cassandra', 'postgres'],

@@ -1,7 +1,7 @@
 /** File of the picture, beside the page. */
 export const PICTURE = 'bench/latency.svg';
 
-/** Latencies of a server at one share of its capacity, in ms. */
+/** Latencies at a share of a server's capacity, in ms. */
 export type LatencyRow = {
   readonly title: string;
   readonly share: number;

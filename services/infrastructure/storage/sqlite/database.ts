@@ -68,7 +68,7 @@ export type ThreadData = {
 export type ThreadWork =
   | { readonly kind: 'read'; readonly query: Query }
   | { readonly kind: 'write'; readonly transaction: Transaction }
-  /** Answered with the name and number of a damaged page, or with no row. */
+  /** Answered with a row for a damaged page (table, page number, type), or with no row. */
   | { readonly kind: 'check' }
   | { readonly kind: 'close' };
 

@@ -124,9 +124,10 @@ export class SqliteFile implements SqliteDatabase, AsyncDisposable {
   }
 
   /**
-   * Checks the structure of every page. For a file of many gigabytes that is not in the page cache,
-   * this takes minutes. Closing the file ends the check. Rejects with `UnusableFile` if a page is
-   * damaged.
+   * Checks that every page of a table or an index can be read and has a valid structure. For many
+   * gigabytes that are not in the page cache, this takes minutes. Closing the file ends the check.
+   * Rejects with `UnusableFile` if a page is damaged. Unlike `quick_check` of a backup, the check
+   * compares no page with other pages, and reads no values.
    */
   async check(): Promise<void> {
     let failure: ThreadFailure | undefined;

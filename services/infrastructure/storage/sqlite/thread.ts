@@ -52,6 +52,7 @@ function serverOf(
   const statements = new PreparedStatements(database);
   let isScheduled = false;
   const answer = (message: ThreadAnswer) => port.postMessage(message);
+
   const drain = () => {
     isScheduled = false;
     queue.writeNext();
@@ -75,7 +76,7 @@ function serverOf(
       }
       case 'check':
         assertHere();
-        damagedPages(database).then(
+        damagedPages(database, statements).then(
           (rows) => answer({ id, kind: 'rows', rows }),
           (error: unknown) => answer(failureOf(id, error)),
         );
@@ -100,13 +101,17 @@ function serverOf(
 }
 
 /**
- * Name and number of the first damaged page, or no row. Returns after each `CHECKED_PAGES` pages to
- * the event loop. Closing the database ends the check.
+ * The first damaged page, as a row of `PAGES`, or no row. Returns to the event loop after each
+ * `CHECKED_PAGES` pages. Closing the database ends the check.
  */
-async function damagedPages(database: DatabaseSync): Promise<readonly Row[]> {
+async function damagedPages(
+  database: DatabaseSync,
+  statements: PreparedStatements,
+): Promise<readonly Row[]> {
   let count = 0;
-  for (const { name = null, pageno = null, pagetype } of database.prepare(PAGES).iterate()) {
-    if (pagetype === 'corrupted') return [[name, pageno] as Row];
+  const pages: Iterable<unknown> = statements.of(PAGES).iterate();
+  for (const page of pages as Iterable<Row>) {
+    if (page[2] === 'corrupted') return [page];
     count += 1;
     if (count % CHECKED_PAGES === 0) await nextTurn();
     if (!database.isOpen) break;

@@ -38,7 +38,7 @@ const PLACE_STEP =
  * megabytes. A longer wait would be an outage at each start: a file of two gigabytes that is not in
  * the page cache takes half a minute.
  */
-const CHECK_MS_MAX = 250;
+const CHECK_WAIT_MS_MAX = 250;
 
 /** Interval between deletions of expired rows, in milliseconds. */
 const EXPIRY_PERIOD_MS = 60 * 60 * 1_000;
@@ -159,8 +159,9 @@ function watchPlace({ place }: SqliteFile, { clock, logger, waits }: Foundation)
 }
 
 /**
- * Checks the structure of all pages. Fulfils when the check has passed, or after `CHECK_MS_MAX`. The
- * process then serves while the check continues, and becomes not ready if the check finds damage.
+ * Checks the structure of all pages. Fulfils when the check has passed, or after
+ * `CHECK_WAIT_MS_MAX`. The process then serves while the check continues, and becomes not ready if
+ * the check finds damage.
  */
 async function checked(file: SqliteFile, { clock, logger, waits }: Foundation): Promise<void> {
   const checking = file.check();
@@ -172,7 +173,7 @@ async function checked(file: SqliteFile, { clock, logger, waits }: Foundation): 
     if (isLate) logger.error(damage);
   });
   const late = Promise.withResolvers<void>();
-  using _ = clock.after(CHECK_MS_MAX, () => {
+  using _ = clock.after(CHECK_WAIT_MS_MAX, () => {
     isLate = true;
     logger.info('the file check continues while the process serves');
     late.resolve();
