@@ -3,8 +3,8 @@
  * by self time and total time in µs per request. `--folder` stores the profiles for a browser's
  * developer tools.
  *
- *   node bench/durable/profile.ts [--connections 256] [--seconds 10] [--lead-in 125]
- *     [--keyed] [--folder profiles]
+ *   node bench/durable/profile.ts [--connections 256] [--instances 1000] [--seconds 10]
+ *     [--lead-in 125] [--keyed] [--folder profiles]
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -25,6 +25,7 @@ const ROWS = 45;
 const { values } = parseArgs({
   options: {
     connections: { type: 'string', default: '256' },
+    instances: { type: 'string', default: `${DURABLE_INSTANCES}` },
     seconds: { type: 'string', default: '10' },
     // Time until JIT compilation has ended and checkpoints run: checkpoints lag up to two minutes.
     'lead-in': { type: 'string', default: '125' },
@@ -49,7 +50,7 @@ if (engineProcess === undefined) throw new Error('the service started no engine'
 using engine = await Inspector.connect(engineProcess);
 using edge = await Inspector.connect(service.edge);
 const prepared = await prepareService('d', service, folder, {
-  instanceCount: DURABLE_INSTANCES,
+  instanceCount: Number(values.instances),
 });
 const server = { ...prepared, isKeyed: values.keyed };
 const cassandra = service.processes.find(({ name }) => name === 'cassandra')?.pid ?? 0;

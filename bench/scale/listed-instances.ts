@@ -1,6 +1,7 @@
 import type { Call, HttpCaller } from '#bench/load/http-caller';
 import { at, isObject } from '#bench/load/process-answer';
 import { withProgress } from '#bench/progress';
+import { checkPagination } from '#bench/scale/pagination';
 
 /** Parameters of a listing page. */
 export type ListedPage = {
@@ -69,12 +70,7 @@ export class ListedInstances {
         throw new Error(`${where}: expected ${right?.id} in line ${index}, got ${found.id}`);
       }
     }
-    const has_more = offset + limit < total;
-    const isLast = at(answer, ['pagination', 'next_cursor']) === null;
-    const right = JSON.stringify({ limit, offset, total, has_more, isLast: !has_more });
-    const { next_cursor: _, ...counts } = at(answer, ['pagination']) as Record<string, unknown>;
-    const pagination = JSON.stringify({ ...counts, isLast });
-    if (pagination !== right) throw new Error(`${where}: expected ${right}, got ${pagination}`);
+    checkPagination(answer, { limit, offset, total });
   }
 }
 

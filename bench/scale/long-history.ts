@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { HttpCaller } from '#bench/load/http-caller';
 import { at, isObject, type JsonObject } from '#bench/load/process-answer';
 import { withProgress } from '#bench/progress';
+import { checkPagination } from '#bench/scale/pagination';
 import { MODE_TARGETS } from '#identity/modes';
 
 /** Observations per batch: the API's maximum. */
@@ -92,10 +93,7 @@ export class LongHistory {
       throw new Error(`expected a page of ${expected} rows at offset ${offset}`);
     }
     for (const [index, row] of rows.entries()) this.#checkRow(row, this.total - offset - index);
-    const pagination = JSON.stringify(at(answer, ['pagination']));
-    const { total } = this;
-    const right = JSON.stringify({ limit, offset, total, has_more: offset + limit < total });
-    if (pagination !== right) throw new Error(`expected pagination ${right}, got ${pagination}`);
+    checkPagination(answer, { limit, offset, total: this.total });
   }
 
   #checkRow(row: unknown, cycle: number): void {
