@@ -161,6 +161,7 @@ async function measured(sizes: typeof FULL): Promise<Findings> {
 export const client: Part = {
   name: 'client',
   group: 'features',
+  isLong: true,
   title: 'TypeScript client',
   about:
     `A process keeps ${CALLS_IN_FLIGHT} calls to a standalone service in flight. A ratio is the ` +

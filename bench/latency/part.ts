@@ -86,9 +86,13 @@ export const latency: Part = {
   },
 };
 
-async function measureRows(sizes: Sizes, { servers: wanted, print }: Run): Promise<Row[]> {
+/** Servers of a quick run: the service, and a server without checkpoints. */
+const QUICK_SERVERS: ReadonlySet<string> = new Set<Label>(['d', 'pg']);
+
+async function measureRows(sizes: Sizes, { isQuick, servers: named, print }: Run): Promise<Row[]> {
   await using opened = new AsyncDisposableStack();
   const [wrk, k6] = [await findWrk(), await installedK6(print)];
+  const wanted = named ?? (isQuick ? QUICK_SERVERS : undefined);
   const servers: Server[] = [];
   for (const [label, start] of starters(opened, sizes, print)) {
     if (wanted?.has(label) ?? true) servers.push(await start());

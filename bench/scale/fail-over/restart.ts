@@ -38,6 +38,7 @@ type Start = {
 export const restart: Part = {
   name: 'restart',
   group: 'fail-over',
+  isLong: true,
   title: 'Restart of the only engine',
   about: 'The engine has 100,000 instances. Times begin with the start of the new process.',
   missed: 'The restart reads all records that no checkpoint contains.',
