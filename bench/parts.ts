@@ -30,8 +30,8 @@ export const PARTS: readonly Part[] = [
   ...[fleet, transitions, past, streams, traces, client, agentTurn],
   ...[cluster, engines, frameworks, many],
   ...[onFile, fileRestart, largeFile],
-  ...[limiter, accounts],
+  ...[limiter, accounts, limit],
   latency,
-  ...[growth, listing, history, limit],
+  ...[growth, listing, history],
   ...[takeover, restart, fleetIndex, journalAge],
 ];

@@ -32,9 +32,9 @@ const GROUP_TITLES: Readonly<Record<Group, string>> = {
   many: 'On Cassandra, many instances',
   file: 'On one SQLite file',
   limiter: 'Limiter',
-  accounts: 'Accounts of a limiter',
+  accounts: 'Accounts',
   latency: 'Latency under open load',
-  growth: 'Growth with instances, histories and accounts',
+  growth: 'Growth with instances and histories',
   'fail-over': 'Fail-over and restart',
 };
 

@@ -41,7 +41,8 @@ const QUICK = { limit: 2_000, made: 50, warmUpS: 2, calmS: 3, hostileS: 5 };
 /** Effect of an account at its instance limit on its engine and on other accounts. */
 export const limit: Part = {
   name: 'limit',
-  group: 'growth',
+  group: 'accounts',
+  isLong: true,
   title: 'A hostile account at its limit of 100,000 instances',
   about:
     'Callers of the hostile account list, create and delete instances as fast as possible. Other ' +

@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert';
 import { comparedIn } from '#bench/page/comparison';
 import { overview } from '#bench/page/overview';
 import { PAGE_FILE, pageOf } from '#bench/page/page';
+import { GROUPS } from '#bench/page/part';
 import { agedParts, COMMITS_MAX, hotCommitsSince, readResults } from '#bench/page/results';
 import { PARTS } from '#bench/parts';
 
@@ -40,6 +41,16 @@ page('warns about results that are older than 60 commits of the measured code', 
   assert.ok(agedWith(undefined).includes(name));
   assert.is(hotCommitsSince('HEAD'), 0);
   assert.is(hotCommitsSince('0000000'), undefined);
+});
+
+// Catches a part that makes its group longer than the 30 minutes that the documents promise.
+page('has groups that took at most 30 minutes', () => {
+  const results = readResults();
+  for (const group of GROUPS) {
+    const parts = PARTS.filter((part) => part.group === group);
+    const minutes = parts.reduce((sum, { name }) => sum + (results[name]?.minutes ?? 0), 0);
+    assert.ok(minutes <= 30, `${group}: ${minutes} minutes`);
+  }
 });
 
 const run = (requestsPerS: number, problem?: string) => ({

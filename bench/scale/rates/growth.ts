@@ -52,6 +52,9 @@ export const growth: Part = {
     'One engine. At most 100,000 of the instances are observed in turn, at 64 connections. `active` ' +
     'is the number of instances in memory. In rows "not in memory", each observation first loads its ' +
     'instance from Cassandra. A group is one append to the journal.',
+  missed:
+    'With 100,000 active instances, the observations of ten seconds fill half of the tail. Then the ' +
+    'engine stores an instance after nearly every observation. This is most of the growth.',
   needs: ['wrk', 'cassandra'],
   async measure({ isQuick, print }) {
     const folder = temporaryFolder();
