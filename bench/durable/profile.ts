@@ -74,7 +74,7 @@ const grown = (name: string) => sumOf(after, name) - sumOf(before, name);
 const requests = grown('identity_cycles_total');
 const groups = grown('journal_group_records_count');
 console.log(`${result.requestsPerS.toFixed(0)} requests/s, p50 ${result.p50Ms.toFixed(1)} ms`);
-console.log(`${result.problem ?? 'all answers are correct'}`);
+console.log(`${result.problem?.text ?? 'all answers are correct'}`);
 console.log(`${(requests / groups).toFixed(1)} records per group, ${groups} groups`);
 console.log(
   `append ${((grown('journal_append_seconds_sum') / groups) * 1_000).toFixed(2)} ms on average`,

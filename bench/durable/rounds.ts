@@ -1,5 +1,5 @@
 import { lineOf, orderOf, type Round, type RoundSizes } from '#bench/load/closed-rounds';
-import { type ClosedResult, runWrk } from '#bench/load/wrk';
+import { type ClosedResult, runWrk, runWrkInTime } from '#bench/load/wrk';
 import { untilStored } from '#bench/measures/gauges';
 import type { Label, Server } from '#bench/processes/servers';
 
@@ -84,7 +84,8 @@ async function turnOf(
   await runWrk(wrk, server, { connections: DURABLE_CONNECTIONS[0], seconds: leadInS });
   const results = new Map<number, ClosedResult>();
   for (const connections of DURABLE_CONNECTIONS) {
-    results.set(connections, await runWrk(wrk, server, { connections, seconds: secondsPerRun }));
+    const run = { connections, seconds: secondsPerRun };
+    results.set(connections, await runWrkInTime(wrk, server, run, print));
   }
   return results;
 }

@@ -57,7 +57,7 @@ async function sceneOf(
 /** CPU time of the service per observation in single calls, in µs. */
 async function singleCost(wrk: string, { server }: Scene, seconds: number): Promise<number> {
   const run = await runWrk(wrk, server, { connections: CONNECTIONS, seconds });
-  if (run.problem !== undefined) throw new Error(`a run is void: ${run.problem}`);
+  if (run.problem !== undefined) throw new Error(`a run is void: ${run.problem.text}`);
   return microsOf(run, (name) => name !== 'wrk');
 }
 

@@ -57,7 +57,7 @@ async function ratiosOf(
     // Opening the streams leaves garbage. The warm-up makes Node collect it before the measured runs.
     for (const server of servers) {
       const { problem } = await runWrk(wrk, server, { connections: CONNECTIONS, seconds: warmUpS });
-      if (problem !== undefined) throw new Error(`a run is void: ${problem}`);
+      if (problem !== undefined) throw new Error(`a run is void: ${problem.text}`);
     }
     const run = { pairs: pairs / 2, connections: CONNECTIONS, seconds };
     const found = await ratiosOfPairs(wrk, servers, run);

@@ -58,17 +58,16 @@ export async function runK6(k6: string, server: Server, load: K6Load): Promise<K
     answered = figureOf(metrics, 'http_reqs', 'count');
     const failed = figureOf(metrics, 'http_req_failed', 'passes');
     const dropped = figureOf(metrics, 'dropped_iterations', 'count');
-    if (failed > 0) problem = `${failed} non-2xx`;
     if (dropped > 0) problem = `${dropped} requests could not be started in time`;
     server.plan.use(answered + dropped);
-    return { answered, unanswered: 0 };
+    return { answered, refused: failed, unanswered: 0 };
   });
   return {
     requestsPerS: answered / (load.seconds + warmUpOf(load)),
     p50Ms: figureOf(metrics, LATENCY, 'p(50)'),
     p99Ms: figureOf(metrics, LATENCY, 'p(99)'),
     p999Ms: figureOf(metrics, LATENCY, 'p(99.9)'),
-    problem: problem === '' ? proof : problem,
+    problem: problem === '' ? proof?.text : problem,
   };
 }
 

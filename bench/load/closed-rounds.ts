@@ -1,4 +1,4 @@
-import { type ClosedResult, runWrk } from '#bench/load/wrk';
+import { type ClosedResult, runWrk, runWrkInTime } from '#bench/load/wrk';
 import { numberText } from '#bench/measures/statistics';
 import type { Label, Server } from '#bench/processes/servers';
 
@@ -43,7 +43,7 @@ export async function runClosedRounds(
       const results = new Map<Label, ClosedResult>();
       for (const server of order) {
         const run = { connections, seconds: sizes.secondsPerRun };
-        const result = await runWrk(wrk, server, run);
+        const result = await runWrkInTime(wrk, server, run, print);
         results.set(server.label, result);
         print(`round ${round + 1}/${sizes.rounds}: ${lineOf(server.label, connections, result)}`);
       }
@@ -61,6 +61,7 @@ export function orderOf(servers: readonly Server[], round: number): Server[] {
 
 /** Progress line of a measurement. */
 export function lineOf(label: Label, connections: number, result: ClosedResult): string {
-  if (result.problem !== undefined) return `${label} at ${connections}: VOID, ${result.problem}`;
+  if (result.problem !== undefined)
+    return `${label} at ${connections}: VOID, ${result.problem.text}`;
   return `${label} at ${connections}: ${numberText(result.requestsPerS, 0)} requests/s`;
 }

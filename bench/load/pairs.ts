@@ -115,7 +115,7 @@ export async function ratiosOfPairs(
     const first = await runWrk(wrk, isOwnFirst ? own : base, run);
     const second = await runWrk(wrk, isOwnFirst ? base : own, run);
     const problem = first.problem ?? second.problem;
-    if (problem !== undefined) throw new Error(`a run is void: ${problem}`);
+    if (problem !== undefined) throw new Error(`a run is void: ${problem.text}`);
     const [ofOwn, ofBase] = isOwnFirst ? [first, second] : [second, first];
     rates.push(ofOwn.requestsPerS / ofBase.requestsPerS);
     costs.push(costOf(ofOwn) / costOf(ofBase));

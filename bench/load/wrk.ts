@@ -1,5 +1,5 @@
 import { STEP_S } from '#bench/load/observation-plan';
-import { problemOf } from '#bench/load/proof';
+import { type Problem, problemOf } from '#bench/load/proof';
 import { cpuMicros } from '#bench/measures/cpu-time';
 import { Child, environment } from '#bench/processes/child';
 import { PROCESS_PATH, type Server } from '#bench/processes/servers';
@@ -16,8 +16,11 @@ export type ClosedResult = {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly cpu: readonly CpuCost[];
-  readonly problem: string | undefined;
+  readonly problem: Problem | undefined;
 };
+
+/** Maximum number of attempts for a run without late observations. */
+const ATTEMPTS_MAX = 5;
 
 /** Summary line that process.lua prints. */
 type WrkSummary = {
@@ -45,19 +48,36 @@ export async function runWrk(wrk: string, server: Server, run: ClosedRun): Promi
     }));
     // At the end, wrk closes its connections. The service may have processed one uncounted request
     // per connection.
-    return { answered, unanswered: run.connections };
+    return { answered, refused: summary.badStatus, unanswered: run.connections };
   });
   if (summary === undefined) throw new Error('wrk did not run');
-  const { answered, micros, badStatus, socketErrors } = summary;
+  const { answered, micros, socketErrors } = summary;
   const wrkCpu = { process: 'wrk', microsPerRequest: (summary.cpuSeconds * 1e6) / answered };
-  const failures = badStatus + socketErrors;
   return {
     requestsPerS: (answered / micros) * 1e6,
     p50Ms: summary.p50Micros / 1_000,
     p99Ms: summary.p99Micros / 1_000,
     cpu: [...cpu, wrkCpu],
-    problem: failures > 0 ? `${badStatus} non-2xx, ${socketErrors} socket errors` : proof,
+    problem: socketErrors > 0 ? { text: `${socketErrors} socket errors`, isLate: false } : proof,
   };
+}
+
+/**
+ * As `runWrk`, but repeats a run with late observations. Void if the last attempt has late
+ * observations too.
+ */
+export async function runWrkInTime(
+  wrk: string,
+  server: Server,
+  run: ClosedRun,
+  print: (line: string) => void,
+): Promise<ClosedResult> {
+  for (let attempt = 1; ; attempt += 1) {
+    const result = await runWrk(wrk, server, run);
+    const { problem } = result;
+    if (problem?.isLate !== true || attempt === ATTEMPTS_MAX) return result;
+    print(`${server.label} at ${run.connections}: ${problem.text}; the run is repeated`);
+  }
 }
 
 async function send(wrk: string, server: Server, run: ClosedRun): Promise<WrkSummary> {

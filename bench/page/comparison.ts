@@ -160,7 +160,7 @@ function problemsOf(rounds: readonly Round[]): string[] {
     [...results].flatMap(([label, { problem }]) =>
       problem === undefined
         ? []
-        : [`round ${index + 1}, ${label} at ${connections} connections: ${problem}`],
+        : [`round ${index + 1}, ${label} at ${connections} connections: ${problem.text}`],
     ),
   );
 }

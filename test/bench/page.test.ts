@@ -62,7 +62,7 @@ const run = (requestsPerS: number, problem?: string) => ({
     { process: 'postgres', microsPerRequest: 20 },
     { process: 'wrk', microsPerRequest: 50 },
   ],
-  problem,
+  problem: problem === undefined ? undefined : { text: problem, isLate: false },
 });
 
 const RATIOS = [{ ours: 'd', theirs: 'pg', connections: 64, least: 2 }] as const;

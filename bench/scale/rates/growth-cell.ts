@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { parseApiKey } from '#accounts/api-key';
 import { type DurableService, type DurableStores, startDurable } from '#bench/durable/service';
 import { ObservationPlan } from '#bench/load/observation-plan';
-import { type ClosedResult, runWrk } from '#bench/load/wrk';
+import { type ClosedResult, runWrk, runWrkInTime } from '#bench/load/wrk';
 import { metricsOf, sumOf } from '#bench/measures/cycle-count';
 import { activeInstances, untilStored } from '#bench/measures/gauges';
 import type { Server } from '#bench/processes/servers';
@@ -19,12 +19,6 @@ const ADDRESSED_MAX = 100_000;
 
 /** Number of instances for the cold measurement: more than the load reaches in its duration. */
 const COLD_MAX = 100_000;
-
-/** Maximum number of attempts for a valid run. */
-const RUNS_MAX = 5;
-
-/** Problem text of a run with late observations. */
-const THROTTLED = /^\d+ answers were throttled$/;
 
 /** Seconds of load before and during a cell's measurement. */
 export type CellTimes = {
@@ -111,7 +105,7 @@ export async function measureCell(
   const underLoad = () => `${title}: under load`;
   const load = (to: Server, seconds: number) =>
     withProgress(underLoad, print, () => proven(bench, to, seconds));
-  await withProgress(underLoad, print, () => loaded(bench, server, leadInS));
+  await withProgress(underLoad, print, () => leadIn(bench, server, leadInS));
   const before = await metricsOf(service.metricsUrls);
   const result = await load(server, measuredS);
   const after = await metricsOf(service.metricsUrls);
@@ -150,29 +144,25 @@ function serverOf(service: DurableService, plan: ObservationPlan): Server {
   return { label: 'd', address, processes, plan, service };
 }
 
-/** Repeats a run until all answers are correct; late observations void a run. */
-async function proven(bench: GrowthBench, server: Server, seconds: number): Promise<ClosedResult> {
-  for (let run = 0; run < RUNS_MAX; run += 1) {
-    const result = await loaded(bench, server, seconds);
-    if (result.problem === undefined) return result;
-  }
-  throw new Error(`all ${RUNS_MAX} runs had late observations: reduce other load on this machine`);
-}
-
 /**
- * Runs the load. With a hundred instances, a delayed connection sends a late observation, which is
- * throttled (interface 8.3). Reports throttled observations in the result; throws on other
- * problems.
+ * Runs the load, and repeats a run with late observations: with a hundred instances, a delayed
+ * connection sends a late observation, which is throttled (interface 8.3). Throws if the last
+ * attempt is void too.
  */
-async function loaded(
+async function proven(
   { wrk, print }: GrowthBench,
   server: Server,
   seconds: number,
 ): Promise<ClosedResult> {
-  const result = await runWrk(wrk, server, { connections: CONNECTIONS, seconds });
+  const result = await runWrkInTime(wrk, server, { connections: CONNECTIONS, seconds }, print);
   const { problem } = result;
   if (problem === undefined) return result;
-  if (!THROTTLED.test(problem)) throw new Error(problem);
-  print(`under load: ${problem}`);
-  return result;
+  const hint = problem.isLate ? ': reduce other load on this machine' : '';
+  throw new Error(`${problem.text}${hint}`);
+}
+
+/** Runs a load that is not measured. Late observations do not matter; throws on other problems. */
+async function leadIn({ wrk }: GrowthBench, server: Server, seconds: number): Promise<void> {
+  const { problem } = await runWrk(wrk, server, { connections: CONNECTIONS, seconds });
+  if (problem?.isLate === false) throw new Error(problem.text);
 }
