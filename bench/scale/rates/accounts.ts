@@ -10,8 +10,8 @@ import { knownAccount, seedKnownAccounts } from '#bench/scale/rates/known-accoun
 import { forEachConcurrently } from '#stdlib/for-each-concurrently';
 import { sessionIn } from '#test/storage/cassandra/migrated-keyspace';
 
-/** Maximum live bytes of an active account's meter. Source: the project's targets. */
-const METER_BYTES_MAX = 1_024;
+/** Maximum live bytes of an active account's meter: 1.25 KiB. Source: docs/limiter.md. */
+const METER_BYTES_MAX = 1_280;
 
 /** Decisions in flight. */
 const IN_FLIGHT = 64;

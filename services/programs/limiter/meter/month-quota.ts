@@ -55,7 +55,10 @@ export class Month {
   #today = 0;
   /** Finished months that the store may not have yet. */
   #finished = NO_MONTHS;
-  readonly #reservations = new Reservations();
+  /** Created on first use and dropped when empty, because an idle account has none. */
+  #reservations: Reservations | undefined;
+  /** Number of the newest reservation. */
+  #lastNumber = 0;
   readonly events: MeterEvents;
 
   constructor(events: MeterEvents) {
@@ -97,7 +100,7 @@ export class Month {
 
   /** Number of open reservations. */
   get openReservations(): number {
-    return this.#reservations.size;
+    return this.#reservations?.size ?? 0;
   }
 
   /**
@@ -115,7 +118,7 @@ export class Month {
       const leftMs = Math.max(0, Math.min(RESERVATION_AGE_MS, stored.expiresAtMs - now.wallMs));
       const isPresent = stored.monthEndsAtMs === record.monthEndsAtMs;
       const key = isPresent && stored.key !== undefined ? this.#keys.of(stored.key) : undefined;
-      this.#reservations.restore(stored, key, Math.ceil(now.monotonicMs + leftMs));
+      this.#opened.restore(stored, key, Math.ceil(now.monotonicMs + leftMs));
       if (isPresent) this.#reserved += stored.cycles;
     }
     const lost = record.monthWatermark - this.#reserved - record.cyclesUsed;
@@ -137,7 +140,7 @@ export class Month {
       this.begin(now);
     }
     if (dayAt(now.wallMs) > this.#day) this.#turnDay(now);
-    const expired = this.#reservations.takeExpired(now.monotonicMs);
+    const expired = this.#reservations?.takeExpired(now.monotonicMs) ?? NONE;
     for (const old of expired) this.#charge(old, old.cycles, old.cycles - old.used);
     return expired.length > 0;
   }
@@ -199,7 +202,7 @@ export class Month {
 
   /** Throws `service_unavailable` if the call needs a reservation beyond the bound. */
   assertRoomFor(call: CallName): void {
-    this.#reservations.assertRoomFor(call);
+    this.#reservations?.assertRoomFor(call);
   }
 
   /**
@@ -207,7 +210,7 @@ export class Month {
    * reservation, because at most one of these calls commits.
    */
   missingFor(call: CallName, cycles: number): number {
-    const open = this.#reservations.find(call);
+    const open = this.#reservations?.find(call);
     const held = open?.monthEndsAtMs === this.endsAtMs ? open.cycles : 0;
     return Math.max(0, cycles - held);
   }
@@ -228,10 +231,10 @@ export class Month {
       this.#reserved += missing;
       this.watermark.noteUse(missing, now.monotonicMs);
     }
-    const open = this.#reservations.find(call);
+    const open = this.#reservations?.find(call);
     if (open === undefined) {
       if (missing === 0) return undefined;
-      return this.#reservations.open(call, cycles, this.endsAtMs, key, now.monotonicMs);
+      return this.#open(call, cycles, key, now);
     }
     open.callsOpen += 1;
     if (missing > 0) {
@@ -251,7 +254,7 @@ export class Month {
    */
   settle(call: SettleCall): boolean {
     const { cyclesUsed, cyclesUnknown = 0, reservation } = call;
-    const open = this.#reservations.find(call);
+    const open = this.#reservations?.find(call);
     if (open === undefined) return false;
     const isNumbered = reservation !== undefined && open.number !== undefined;
     if (isNumbered && reservation !== open.number) return false;
@@ -260,19 +263,35 @@ export class Month {
     const unknown = Math.min(cyclesUnknown, open.cycles - known);
     open.used = Math.max(open.used, known + unknown);
     if (open.callsOpen > 0 && open.used < open.cycles) return true;
-    this.#reservations.close(call.callId);
+    this.#reservations?.close(call.callId);
     this.#charge(open, open.used, unknown);
     return true;
   }
 
   /** The newest open reservations for a closing record, at most `CLOSING_RESERVATIONS_MAX`. */
   stored(now: Instant): StoredReservation[] {
-    return this.#reservations.stored(now, CLOSING_RESERVATIONS_MAX);
+    return this.#reservations?.stored(now, CLOSING_RESERVATIONS_MAX) ?? [];
   }
 
   /** Frees memory that is needed only for open calls. */
   shrink(): void {
-    this.#reservations.shrink();
+    if (this.openReservations === 0) this.#reservations = undefined;
+  }
+
+  get #opened(): Reservations {
+    this.#reservations ??= new Reservations();
+    return this.#reservations;
+  }
+
+  /**
+   * Opens a reservation for a call, and returns its number. Numbers start from the time, so that
+   * they differ from the numbers of earlier meters.
+   */
+  #open(call: CallName, cycles: number, key: KeyCount | undefined, { monotonicMs }: Instant) {
+    this.#lastNumber = Math.max(this.#lastNumber + 1, Math.floor(monotonicMs));
+    const granted = { cycles, monthEndsAtMs: this.endsAtMs, key };
+    this.#opened.open(call, this.#lastNumber, granted, monotonicMs);
+    return this.#lastNumber;
   }
 
   #turnDay(now: Instant): void {
@@ -340,20 +359,18 @@ const EXPIRY_GRAIN_MS = 100;
  * reservations at its next call.
  */
 class Reservations {
-  #open: NumberMap<Reservation> | undefined;
+  readonly #open = new NumberMap<Reservation>();
   /** Monotonic time in milliseconds before which no open reservation expires. */
-  #nextExpiryMs = 0;
-  /** Numbers start from the time, so that they differ from earlier meters' numbers. */
-  #lastNumber = 0;
+  #nextExpiryMs = Number.POSITIVE_INFINITY;
 
   /** Number of open reservations. */
   get size(): number {
-    return this.#open?.size ?? 0;
+    return this.#open.size;
   }
 
   /** The open reservation with the call's id and tag. */
   find({ callId, callTag }: CallName): Reservation | undefined {
-    const open = this.#open?.get(callId);
+    const open = this.#open.get(callId);
     return open?.callTag === callTag ? open : undefined;
   }
 
@@ -362,28 +379,23 @@ class Reservations {
    * another call has the same id, because a shared reservation is charged once (decision 146).
    */
   assertRoomFor({ callId, callTag }: CallName): void {
-    const open = this.#open?.get(callId);
+    const open = this.#open.get(callId);
     if (open === undefined && this.size < RESERVATIONS_MAX) return;
     if (open?.callTag === callTag) return;
     const text = 'too many calls of this account are open';
     throw faultFor('overloaded', text, { retryAfterS: 1 });
   }
 
-  /** Opens a reservation for a call, and returns its number. */
+  /** Opens a reservation for a call. */
   open(
     { callId, callTag }: CallName,
-    cycles: number,
-    monthEndsAtMs: number,
-    key: KeyCount | undefined,
+    number: number,
+    granted: Pick<Reservation, 'cycles' | 'monthEndsAtMs' | 'key'>,
     monotonicMs: number,
-  ): number {
-    assert(this.#open?.get(callId) === undefined, 'a call must have at most one reservation');
+  ): void {
+    assert(this.#open.get(callId) === undefined, 'a call must have at most one reservation');
     const expiresAtMs = wholeGrains(monotonicMs + RESERVATION_AGE_MS);
-    const number = Math.max(this.#lastNumber + 1, Math.floor(monotonicMs));
-    this.#lastNumber = number;
-    const counts = { cycles, used: 0, callsOpen: 1 };
-    this.#add({ number, callId, callTag, ...counts, monthEndsAtMs, key, expiresAtMs });
-    return number;
+    this.#add({ number, callId, callTag, used: 0, callsOpen: 1, ...granted, expiresAtMs });
   }
 
   /** Restores another node's reservation, valid until `expiresAtMs` (monotonic). */
@@ -395,7 +407,7 @@ class Reservations {
 
   /** The newest `count` reservations for the account's next owner, oldest first. */
   stored(now: Instant, count: number): StoredReservation[] {
-    const oldestFirst = this.#all().sort((a, b) => a.expiresAtMs - b.expiresAtMs);
+    const oldestFirst = this.#open.values().sort((a, b) => a.expiresAtMs - b.expiresAtMs);
     return oldestFirst.slice(-count).map((reservation) => {
       const { callId, callTag, cycles, used, callsOpen, monthEndsAtMs, key } = reservation;
       const leftMs = reservation.expiresAtMs - now.monotonicMs;
@@ -407,15 +419,15 @@ class Reservations {
 
   /** Removes a reservation. */
   close(callId: number): void {
-    this.#open?.delete(callId);
+    this.#open.delete(callId);
   }
 
   /** Removes and returns expired reservations, in any order. */
   takeExpired(monotonicMs: number): readonly Reservation[] {
-    if (monotonicMs < this.#nextExpiryMs || this.#open === undefined) return NONE;
+    if (monotonicMs < this.#nextExpiryMs) return NONE;
     const expired: Reservation[] = [];
     this.#nextExpiryMs = wholeGrains(monotonicMs + RESERVATION_AGE_MS);
-    for (const reservation of this.#all()) {
+    for (const reservation of this.#open.values()) {
       const { callId, expiresAtMs } = reservation;
       if (expiresAtMs > monotonicMs) {
         this.#nextExpiryMs = Math.min(this.#nextExpiryMs, expiresAtMs);
@@ -424,24 +436,12 @@ class Reservations {
         this.close(callId);
       }
     }
-    this.shrink();
     return expired;
-  }
-
-  /** Frees the map when all reservations are closed. */
-  shrink(): void {
-    if (this.size === 0) this.#open = undefined;
-  }
-
-  #all(): Reservation[] {
-    return this.#open?.values() ?? [];
   }
 
   #add(reservation: Reservation): void {
     const { callId, expiresAtMs } = reservation;
-    this.#nextExpiryMs =
-      this.#open === undefined ? expiresAtMs : Math.min(this.#nextExpiryMs, expiresAtMs);
-    this.#open ??= new NumberMap();
+    this.#nextExpiryMs = Math.min(this.#nextExpiryMs, expiresAtMs);
     this.#open.set(callId, reservation);
   }
 }

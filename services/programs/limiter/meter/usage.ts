@@ -59,7 +59,7 @@ export class DailyCycles {
   /** Continues a record's counts. The record's cycles belong to its day or earlier. */
   restore(days: MonthDays, used: number, today: number): void {
     this.#used = used;
-    this.#keep(days);
+    DailyCycles.#keep(this, days);
     this.turnDay(today);
   }
 
@@ -71,13 +71,14 @@ export class DailyCycles {
 
   /** Starts the day `today`: later cycles belong to this day. */
   turnDay(today: number): void {
-    this.#keep(daysUntil(this.days, this.#used, today));
+    DailyCycles.#keep(this, daysUntil(this.days, this.#used, today));
   }
 
-  #keep(days: MonthDays): void {
+  // Static: V8 gives every object of a class with private methods an extra field.
+  static #keep(counts: DailyCycles, days: MonthDays): void {
     const [first = -1, ...ends] = days ?? [];
-    this.#firstDay = first;
-    this.#dayEnds = ends.length === 0 ? NO_ENDS : ends;
+    counts.#firstDay = first;
+    counts.#dayEnds = ends.length === 0 ? NO_ENDS : ends;
   }
 }
 
