@@ -179,7 +179,7 @@ const VARIABLES = {
   SERVICE_NODE_DIRECT: flag
     .default(true)
     .describe(
-      '`true`: a refused connection proves that a node is dead. Set `false` if nodes reach each other through a proxy, NAT or a firewall that rejects connections.',
+      '`true`: nodes recognize a crash by the end of an open connection. Nodes notice a proxy that changes the address of a caller, and then prove no crash. Set `false` if another proxy is between nodes, or if the advertised address of a node can lead to another node.',
     ),
   SERVICE_TLS_FOLDER: filled
     .optional()

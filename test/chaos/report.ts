@@ -62,8 +62,8 @@ export function headText({ callsPerSecond, warmS }: Load): string {
   return `# Chaos test
 
 This page shows how many calls fail, and for how long, when parts of a cluster fail under load. \`make chaos\` repeats the
-test. Two edges, two limiters, three engines, two couriers, NATS and Cassandra run on one machine, with the default
-\`SERVICE_NODE_DIRECT=true\`. The [glossary](glossary.md) defines cycle, reservation and shard.
+test. Two edges, two limiters, three engines, two couriers, NATS and Cassandra run on one machine. The
+[glossary](glossary.md) defines cycle, reservation and shard.
 
 A call fails if the caller gets a 5xx or no answer. After the load, the test checks the stores and the calls:
 

@@ -3,6 +3,7 @@ import type { Membership } from '#cluster/membership';
 import { type MoveReason, ShardController } from '#cluster/shard-controller';
 import type { ShardClaim, ShardHost } from '#cluster/shard-host';
 import { assignShards } from '#cluster/shard-owners';
+import { NO_INCARNATION } from '#grpc/admin';
 import type { ShardChange, ShardRow, ShardStore } from '#storage/ports/cluster';
 import { ClusterWorld, silence } from '#test/cluster/membership/cluster-fixture';
 import { memoryShardStore } from '#test/storage/memory/shard-store';
@@ -125,7 +126,13 @@ export class ControllerScene {
 
   kill(node: string): void {
     this.talking.delete(node);
-    this.world.found.delete(`${node}:1`);
+    this.world.end(`${node}:1`);
+  }
+
+  /** Ends a node's process. The next process at its address has not joined yet. */
+  restart(node: string): void {
+    this.talking.delete(node);
+    this.world.end(`${node}:1`, { kind: 'answered', incarnation: NO_INCARNATION });
   }
 
   /** Writes a row as another node would write it. */

@@ -5,12 +5,15 @@ import { silence } from '#test/cluster/membership/cluster-fixture';
 
 const outage = suite('when every owner has died');
 
-/** Two nodes own all shards and have just died. No node has detected their death yet. */
+/**
+ * Two nodes own all shards and have just died. Their processes have started again, without joining
+ * yet.
+ */
 async function newOutage() {
   const scene = await newScene();
   for (const node of ['a', 'b']) await scene.join(node);
   await scene.putAll((shard) => (shard % 2 === 0 ? 'a-1' : 'b-1'));
-  for (const node of ['a', 'b']) scene.kill(node);
+  for (const node of ['a', 'b']) scene.restart(node);
   return scene;
 }
 

@@ -25,7 +25,7 @@ for (const isHeard of [true, false]) {
   dead(`are claimed by a node that has just started, ${what}`, async () => {
     const scene = await newScene();
     await scene.world.begin('lost');
-    scene.kill('lost');
+    scene.restart('lost');
     if (isHeard) await scene.join('a');
     else await scene.world.begin('a');
     await scene.putAll((shard) => (shard === 0 ? 'a-1' : 'lost-1'));

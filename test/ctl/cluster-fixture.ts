@@ -19,6 +19,7 @@ import { createMetrics } from '#telemetry/metrics';
 import { callOf } from '#test/engine/instance/instance-fixture';
 import { memoryJournalStore } from '#test/storage/memory/journal-store';
 import { memoryShardStore } from '#test/storage/memory/shard-store';
+import { FakeLifelines } from '#test/support/fake-lifelines';
 import { memoryTrail } from '#test/support/memory-trail';
 import { SILENT } from '#test/support/test-logger';
 
@@ -60,6 +61,7 @@ class ClusterInMemory implements AsyncDisposable {
   readonly stores: MemoryStores = memoryStores();
   readonly bus: Bus;
   readonly #opened = new AsyncDisposableStack();
+  readonly #lifelines = new FakeLifelines();
   readonly #engines = new Map<string, EngineNode>();
   readonly #limiters = new Map<string, LimiterNode>();
   #lastCallId = 0;
@@ -176,11 +178,11 @@ class ClusterInMemory implements AsyncDisposable {
       onBug: this.#onBug,
       randomness: systemRandomness,
       metrics: nodeMetrics(metrics, service),
-      probe: async (other: string) => {
+      dial: async (other: string) => {
         const node = this.#engines.get(other) ?? this.#limiters.get(other);
         const incarnation = node?.incarnation?.id;
         if (incarnation === undefined) return { kind: 'refused' } as const;
-        return { kind: 'answered', incarnation } as const;
+        return this.#lifelines.identified(other, incarnation);
       },
       logger: SILENT,
     };

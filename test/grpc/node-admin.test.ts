@@ -8,7 +8,7 @@ import { engineProtocol } from '#grpc/engine-codec';
 import { frameService } from '#grpc/frame-server';
 import { serveGrpc, type WireService } from '#grpc/grpc-server';
 import { limiterProtocol } from '#grpc/limiter-codec';
-import { ADMIN_CALL } from '#test/grpc/admin-call';
+import { ADMIN_CALL, incarnationAt } from '#test/grpc/admin-call';
 import * as peers from '#test/grpc/wire-peers';
 import { refusalOf } from '#test/support/settled';
 
@@ -33,7 +33,7 @@ for (const [kind, beside] of [
 ] as const) {
   node(`that serves as ${kind} reports its identity, and drains`, async () => {
     await using server = await served(beside(), adminService(OBLIGING));
-    assert.is(await adminClient(server.address, ADMIN_CALL).identify(), 'n1');
+    assert.is(await incarnationAt(server.address), 'n1');
     const progress = await adminClient(server.address, ADMIN_CALL).drain();
     assert.equal(progress, { incarnation: 'n1', openShards: 12 });
   });

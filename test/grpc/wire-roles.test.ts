@@ -1,7 +1,7 @@
 import * as grpc from '@grpc/grpc-js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { adminClient, adminService } from '#grpc/admin';
+import { adminService } from '#grpc/admin';
 import { courierProtocol } from '#grpc/courier-codec';
 import { engineProtocol } from '#grpc/engine-codec';
 import { FrameClient } from '#grpc/frame-client';
@@ -11,6 +11,7 @@ import { limiterProtocol } from '#grpc/limiter-codec';
 import { CALLERS, WIRE_ROLES, type WireRole, type WireTls } from '#grpc/tls';
 import { systemClock as clock } from '#stdlib/clock';
 import { unchanging } from '#stdlib/files';
+import { incarnationAt } from '#test/grpc/admin-call';
 import * as peers from '#test/grpc/wire-peers';
 import { type Holder, pemOf } from '#test/support/servers/server-certificates';
 import { refusalOf } from '#test/support/settled';
@@ -156,11 +157,11 @@ const CALLS: readonly [string, readonly WireRole[], (address: string) => Promise
     'a node that asks for another node’s identity',
     ['engine', 'limiter'],
     (address) =>
-      adminClient(address, {
+      incarnationAt(address, {
         timeoutMs: 5_000,
         clock,
         tls: unchanging(tlsOf('engine')),
-      }).identify(),
+      }),
   ],
 ];
 

@@ -1,7 +1,7 @@
 import { connect, type PeerCertificate } from 'node:tls';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { adminClient, adminService } from '#grpc/admin';
+import { adminService } from '#grpc/admin';
 import { engineProtocol } from '#grpc/engine-codec';
 import { FrameClient } from '#grpc/frame-client';
 import { frameService } from '#grpc/frame-server';
@@ -9,6 +9,7 @@ import { serveGrpc } from '#grpc/grpc-server';
 import type { WireTls } from '#grpc/tls';
 import { systemClock as clock } from '#stdlib/clock';
 import { unchanging } from '#stdlib/files';
+import { incarnationAt } from '#test/grpc/admin-call';
 import * as peers from '#test/grpc/wire-peers';
 import { pemOf } from '#test/support/servers/server-certificates';
 import { settable } from '#test/support/settable';
@@ -41,7 +42,7 @@ async function serverOf(tls: ReturnType<typeof settable<WireTls>>) {
 
 /** Sends a call over a new connection. */
 function ask(address: string, tls: WireTls): Promise<string> {
-  return adminClient(address, { timeoutMs: 5_000, clock, tls: unchanging(tls) }).identify();
+  return incarnationAt(address, { timeoutMs: 5_000, clock, tls: unchanging(tls) });
 }
 
 /** Certificate of a server, read by a client that trusts every authority. */

@@ -1,7 +1,7 @@
 import * as grpc from '@grpc/grpc-js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { adminClient, adminService } from '#grpc/admin';
+import { adminService } from '#grpc/admin';
 import { engineProtocol } from '#grpc/engine-codec';
 import { FrameClient } from '#grpc/frame-client';
 import { frameService } from '#grpc/frame-server';
@@ -10,6 +10,7 @@ import { serveGrpc } from '#grpc/grpc-server';
 import { TLS_NAME, type WireTls } from '#grpc/tls';
 import { systemClock as clock } from '#stdlib/clock';
 import { type Reloadable, unchanging } from '#stdlib/files';
+import { incarnationAt } from '#test/grpc/admin-call';
 import * as peers from '#test/grpc/wire-peers';
 import { type Holder, pemOf } from '#test/support/servers/server-certificates';
 import { refusalOf } from '#test/support/settled';
@@ -48,11 +49,11 @@ tls('answer each other at any address if they have the same authority', async ()
   await using edge = new FrameClient(engineProtocol, { address, tls: tlsOf('member') });
   await edge.ready();
   assert.is(peers.bodyOf(await edge.ask(peers.engineCall())), 'ok');
-  const name = await adminClient(address, {
+  const name = await incarnationAt(address, {
     timeoutMs: 5_000,
     clock,
     tls: tlsOf('member'),
-  }).identify();
+  });
   assert.is(name, 'engine-1');
 });
 
@@ -69,7 +70,7 @@ for (const [asking, asked] of [
     const { address } = server;
     await using edge = new FrameClient(engineProtocol, { address, tls: tlsOf(asking) });
     const refusal = await refusalOf(() =>
-      adminClient(address, { timeoutMs: 5_000, clock, tls: tlsOf(asking) }).identify(),
+      incarnationAt(address, { timeoutMs: 5_000, clock, tls: tlsOf(asking) }),
     );
     assert.match(refusal.message, /no node of a cluster answers at/);
     assert.not(edge.isOpen);

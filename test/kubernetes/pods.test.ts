@@ -174,10 +174,6 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
       );
     });
 
-    pod('does not treat a refused connection as a dead peer', () => {
-      assert.is(readConfig(environmentOf(workload, manifests)).SERVICE_NODE_DIRECT, false);
-    });
-
     if (serves) {
       pod('has probes for existing paths of its process', async () => {
         const unready = { names: [], isReady: () => false, notes: () => [] };

@@ -5,8 +5,8 @@ import type { Bus } from '#bus/bus';
 import { inProcessBus } from '#bus/in-process-bus';
 import { signedBus } from '#bus/signed-bus';
 import { ClockWatch } from '#cluster/clocks';
-import type { Probe } from '#cluster/failure-watch';
 import { announcementSubject, encodeAnnouncement } from '#cluster/heartbeat';
+import type { Dial } from '#cluster/lifelines';
 import { shardOf } from '#cluster/shard-owners';
 import { Fault } from '#errors/fault';
 import type { UsageAdmin } from '#grpc/admin';
@@ -25,6 +25,7 @@ import { createMetrics } from '#telemetry/metrics';
 import { admission, settlement } from '#test/limiter/limiter-fixture';
 import { memoryJournalStore } from '#test/storage/memory/journal-store';
 import { memoryShardStore } from '#test/storage/memory/shard-store';
+import { FakeLifelines } from '#test/support/fake-lifelines';
 import { ManualClock } from '#test/support/manual-clock';
 import { memoryTrail } from '#test/support/memory-trail';
 import { pass } from '#test/support/passing';
@@ -122,7 +123,7 @@ export class LimiterCluster {
         },
         node: {
           ...{ journals: this.#stores.journals, shards: this.#stores.shards },
-          ...{ clock, randomness: systemRandomness, bus, probe: this.#probe },
+          ...{ clock, randomness: systemRandomness, bus, dial: this.#dial },
           clocks: new ClockWatch({
             ...{ bus, clock, logger, prefix: place.prefix },
             serverClocks: { read: async () => [this.clock.wallMs() + this.serverAheadMs] },
@@ -190,12 +191,15 @@ export class LimiterCluster {
     throw new Error('no limiter owns the account');
   }
 
-  /** Kills the process of `node`. */
+  /** Kills the process of `node`: no timer fires and no message arrives any more. */
   async kill(node: LimiterNode): Promise<void> {
     for (const [address, other] of this.#nodes) {
-      if (other === node) this.#nodes.delete(address);
+      if (other !== node) continue;
+      this.#nodes.delete(address);
+      const clock = this.#clocks.get(address.slice(0, -':1'.length));
+      if (clock !== undefined) clock.isStopped = true;
+      this.#lifelines.end(address);
     }
-    await this.seal(node);
     await this.live(12_000);
   }
 
@@ -222,10 +226,11 @@ export class LimiterCluster {
     await pass(this.clock, durationMs, 50);
   }
 
-  readonly #probe: Probe = async (address) => {
+  readonly #lifelines = new FakeLifelines();
+  readonly #dial: Dial = async (address) => {
     const node = this.#nodes.get(address);
     if (node === undefined) return { kind: 'refused' };
-    return { kind: 'answered', incarnation: node.identity() };
+    return this.#lifelines.identified(address, node.identity());
   };
 
   /** Usage administration at an address. Calls to an address without a limiter fail. */
@@ -238,10 +243,10 @@ export class LimiterCluster {
   }
 
   /** The bus of one more process that has the secret. */
-  #signedBus(clock: Clock, logger: Logger): Bus {
+  #signedBus(clock: Clock & { readonly isStopped?: boolean }, logger: Logger): Bus {
     return signedBus({
       ...{
-        bus: sharing(this.#bus),
+        bus: sharing(this.#bus, clock),
         clock,
         cluster: 'c',
         secrets: unchanging(['the secret of all limiters']),
@@ -259,9 +264,11 @@ export class LimiterCluster {
   }
 }
 
-/** Clock of a machine: the wall clock may be wrong, the monotonic clock is exact. */
+/** Clock of a process: the wall clock may be wrong, the monotonic clock is exact. */
 class SkewedClock implements Clock {
   aheadMs: number;
+  /** Whether the process has ended. */
+  isStopped = false;
   readonly #true: Clock;
 
   constructor(clock: Clock, aheadMs: number) {
@@ -278,16 +285,17 @@ class SkewedClock implements Clock {
   }
 
   after(delayMs: number, task: () => void): Disposable {
-    return this.#true.after(delayMs, task);
+    return this.#true.after(delayMs, () => this.isStopped || task());
   }
 }
 
-/** The shared bus, protected from being closed by the bus of a single process. */
-function sharing(wire: Bus): Bus {
+/** The shared bus as a process uses it, until the process ends. */
+function sharing(wire: Bus, process: { readonly isStopped?: boolean }): Bus {
   return {
     isConnected: true,
-    publish: (subject, message) => wire.publish(subject, message),
-    subscribe: (subject, listener) => wire.subscribe(subject, listener),
+    publish: (subject, message) => process.isStopped || wire.publish(subject, message),
+    subscribe: (subject, listener) =>
+      wire.subscribe(subject, (message) => process.isStopped || listener(message)),
     [Symbol.asyncDispose]: async () => undefined,
   };
 }

@@ -179,7 +179,7 @@ function administration(): Written[] {
   };
   const incarnation = 'engine-1.00112233';
   const written = {
-    IdentifyReply: admin.IdentifyReply.encode({ incarnation }),
+    IdentifyReply: admin.IdentifyReply.encode({ incarnation, caller: '10.0.0.7:40312' }),
     DrainReply: admin.DrainReply.encode({ incarnation, openShards: 3 }),
     ReadInstanceRequest: admin.ReadInstanceRequest.encode({ instanceId: 'inst_00000000000000aa' }),
     ReadInstanceReply: admin.ReadInstanceReply.encode({ incarnation, served: true, active }),

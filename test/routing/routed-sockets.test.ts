@@ -1,26 +1,18 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { adminClient, adminService } from '#grpc/admin';
+import { adminService } from '#grpc/admin';
 import { engineProtocol } from '#grpc/engine-codec';
 import type { EngineClient } from '#grpc/engine-messages';
 import { FrameClient } from '#grpc/frame-client';
 import { frameService } from '#grpc/frame-server';
 import { serveGrpc } from '#grpc/grpc-server';
 import { inProcessPeer } from '#routing/peer';
-import { probe } from '#routing/probe';
 import { RoutedEngine } from '#routing/routed-service';
 import { systemClock } from '#stdlib/clock';
 import * as peers from '#test/grpc/wire-peers';
 import { FakeOwners, passing, realRouting, SHARDS, shardOf } from '#test/routing/routing-fakes';
 
 const LISTEN = '127.0.0.1:0';
-
-/** Options of a probe that is answered. */
-const PATIENT = { timeoutMs: 2_000 };
-/** Options of a probe that gets no answer. */
-const HASTY = { timeoutMs: 100 };
 
 /** The service that reports the identity of a process. */
 function nodeOf(incarnation: string) {
@@ -40,16 +32,6 @@ function routerUnderTest() {
   const connect = (address: string) => new FrameClient(engineProtocol, { address });
   const routed = new RoutedEngine({ ...ports, connect });
   return { owners, routed, retries };
-}
-
-/** An address on which no process listens. */
-async function vacantAddress(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return `127.0.0.1:${port}`;
 }
 
 const closing = suite('when one of two engines closes');
@@ -140,79 +122,4 @@ own('the engine of this process is called without a connection', async () => {
   assert.not.instance(answer, Promise);
 });
 
-const probing = suite('when a process is probed');
-
-probing('a running process reports its identity', async () => {
-  await using server = await served({ ask: () => peers.engineAnswer('') }, 'inc_7');
-  assert.equal(await probe(server.address, 'incarnation', PATIENT), {
-    kind: 'answered',
-    incarnation: 'inc_7',
-  });
-  const options = { ...PATIENT, clock: systemClock };
-  assert.is(await adminClient(server.address, options).identify(), 'inc_7');
-});
-
-probing('a stopping process reports its identity as long as it listens', async () => {
-  const service = nodeOf('inc_7');
-  await using server = await serveGrpc({ listen: LISTEN, services: [service] });
-  service.drain();
-  assert.equal(await probe(server.address, 'incarnation', PATIENT), {
-    kind: 'answered',
-    incarnation: 'inc_7',
-  });
-});
-
-probing('without a listening process the connection is refused', async () => {
-  assert.equal(await probe(await vacantAddress(), 'incarnation', PATIENT), { kind: 'refused' });
-});
-
-probing('a listener is detected without a request for its identity', async () => {
-  const socket = createServer().listen(0, '127.0.0.1');
-  if (!socket.listening) await once(socket, 'listening');
-  const { port } = socket.address() as AddressInfo;
-  assert.equal(await probe(`127.0.0.1:${port}`, 'listener', PATIENT), { kind: 'listening' });
-  socket.close();
-  await once(socket, 'close');
-  assert.equal(await probe(`127.0.0.1:${port}`, 'listener', PATIENT), { kind: 'refused' });
-});
-
-probing(
-  'a process that sends nothing is silent, and so is a program with another protocol',
-  async () => {
-    const held = new Set<{ destroy(): void }>();
-    const mute = createServer().listen(0, '127.0.0.1');
-    const stranger = createServer((socket) => socket.end('220 mail\r\n')).listen(0, '127.0.0.1');
-    for (const server of [mute, stranger]) {
-      if (!server.listening) await once(server, 'listening');
-      server.on('connection', (socket) => held.add(socket.on('error', () => undefined)));
-      const { port } = server.address() as AddressInfo;
-      const startedMs = performance.now();
-      assert.equal(await probe(`127.0.0.1:${port}`, 'incarnation', HASTY), { kind: 'silent' });
-      assert.ok(performance.now() - startedMs < 5_000);
-    }
-    for (const socket of held) socket.destroy();
-    mute.close();
-    stranger.close();
-  },
-);
-
-probing('a server without an identity is silent', async () => {
-  const services = [frameService(engineProtocol, { ask: () => peers.engineAnswer('') })];
-  await using server = await serveGrpc({ listen: LISTEN, services });
-  assert.equal(await probe(server.address, 'incarnation', PATIENT), { kind: 'silent' });
-  const options = { ...PATIENT, clock: systemClock };
-  const fault = await peers.faultOf(adminClient(server.address, options).identify());
-  assert.is(peers.verdictOf(fault), 'service_unavailable undefined known');
-});
-
-probing('an address that is invalid or unreachable is silent', async () => {
-  for (const address of ['', 'nowhere', '127.0.0.1:0', '127.0.0.1:99999', 'no.such.invalid:80']) {
-    assert.equal(
-      await probe(address, 'incarnation', { timeoutMs: 1_000 }),
-      { kind: 'silent' },
-      address,
-    );
-  }
-});
-
-for (const group of [closing, own, probing]) group.run();
+for (const group of [closing, own]) group.run();

@@ -2,8 +2,8 @@ import { ActorHost } from '#actor-runtime/actor-host';
 import { runtimeMetrics } from '#actor-runtime/runtime-metrics';
 import type { Bus } from '#bus/bus';
 import { inProcessBus } from '#bus/in-process-bus';
-import type { Probe } from '#cluster/failure-watch';
 import { decodeHeartbeat, type Heartbeat, heartbeatSubject } from '#cluster/heartbeat';
+import type { Dial } from '#cluster/lifelines';
 import { ClusterNode, type ClusterNodePorts } from '#shards/cluster-node';
 import { nodeMetrics } from '#shards/journal-writer';
 import type { NodeContext } from '#shards/node-context';
@@ -12,6 +12,7 @@ import type { JournalStore } from '#storage/ports/journal';
 import { createMetrics, type Metrics } from '#telemetry/metrics';
 import { memoryJournalStore } from '#test/storage/memory/journal-store';
 import { memoryShardStore } from '#test/storage/memory/shard-store';
+import { FakeLifelines } from '#test/support/fake-lifelines';
 import { ManualClock } from '#test/support/manual-clock';
 import { pass } from '#test/support/passing';
 import { scrapedOf } from '#test/support/scraped';
@@ -80,7 +81,7 @@ export class TallyCluster {
       clocks: unlike.clocks,
       journals: this.journals,
       shards: this.shards,
-      probe: this.#probe,
+      dial: this.#dial,
       metrics: nodeMetrics(metrics, 'engine'),
       randomness: { hex: () => this.#nextId(), base62: () => this.#nextId() },
       onBug: (error: unknown) => this.bugs.push(error),
@@ -96,6 +97,7 @@ export class TallyCluster {
   kill(name: string): void {
     this.#dead.add(name);
     this.#nodes.delete(`${name}:1`);
+    this.#lifelines.end(`${name}:1`);
   }
 
   /** Metrics of a node's process whose names match. */
@@ -121,10 +123,11 @@ export class TallyCluster {
     await pass(this.clock, durationMs, 50);
   }
 
-  readonly #probe: Probe = async (address) => {
+  readonly #lifelines = new FakeLifelines();
+  readonly #dial: Dial = async (address) => {
     const node = this.#nodes.get(address);
     if (node === undefined) return { kind: 'refused' };
-    return { kind: 'answered', incarnation: node.current?.id ?? 'none' };
+    return this.#lifelines.identified(address, node.current?.id ?? 'none');
   };
 
   /** Clock of a process: no timer fires after the end of the process. */

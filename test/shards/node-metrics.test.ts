@@ -49,7 +49,7 @@ node('record appends, recoveries, and shard moves and seals by reason', async ()
   ofNode.appended(7, 0.125);
   ofNode.tailRecovered(11);
   ofNode.moved('takeover');
-  ofNode.sealed('stalled');
+  ofNode.sealed('stalled', 'a-1');
   ofNode.takenOver(2);
   ofNode.fenced();
   ofNode.notOwner();

@@ -35,6 +35,12 @@ export const CLAIMS_IN_FLIGHT_MAX = 16;
  */
 export const OUTAGE_GRACE_MS = 300;
 
+/**
+ * Period of asking whether the shards of a sealed owner may be opened, in milliseconds. Short,
+ * because a proof of death may end the wait.
+ */
+export const OPEN_POLL_MS = 50;
+
 /** Pause before the ownership change of a handoff is retried, in milliseconds. */
 export const HANDOFF_RETRY_MS = 200;
 
@@ -45,20 +51,13 @@ export const HANDOFF_RETRY_MS = 200;
 export const WATCH_PERIOD_MS = 250;
 
 /**
- * Time after a node's last heartbeat during which a probe only checks that the node's address
- * accepts connections, in milliseconds. Nodes send one heartbeat a second. A query for the
- * incarnation costs several times as much as a connection.
+ * Time after a node's last heartbeat during which its open lifeline is enough, in milliseconds.
+ * Nodes send one heartbeat a second. Later, each probe makes a connection.
  */
 export const HEARD_MS = 1_250;
 
 /** Number of nodes that watch a node: the next nodes on the ring (architecture 3.3). */
 export const WATCHERS = 3;
-
-/**
- * Pause between two refused connections that together prove a process dead, in milliseconds
- * (architecture 3.3).
- */
-export const REFUSAL_GAP_MS = 50;
 
 /** Silence on the bus after which every node examines an owner, in milliseconds. */
 export const SUSPECT_MS = 1_500;

@@ -1,13 +1,12 @@
 import {
   HEARD_MS,
-  REFUSAL_GAP_MS,
   STALLED_SEAL_PAUSE_MS,
   SUSPECT_MS,
   SUSPECTED_MS,
   UNREACHABLE_MS,
   WATCHERS,
 } from '#cluster/failover-timing';
-import type { Evidence, Findings, ProbeAim } from '#cluster/failure-evidence';
+import type { Evidence, Findings } from '#cluster/failure-evidence';
 import { nodesAfter } from '#cluster/shard-owners';
 
 /** All reasons for sealing a journal (architecture 3.3). */
@@ -23,9 +22,8 @@ export type Verdict =
       readonly kind: 'probe';
       readonly owner: string;
       readonly address: string;
-      readonly aim: ProbeAim;
-      /** Pause before the probe, in milliseconds. */
-      readonly afterMs: number;
+      /** Whether the owner has just sent a heartbeat. */
+      readonly isHeard: boolean;
     }
   /** The owner's journal is sealed already. */
   | { readonly kind: 'noteSealed'; readonly owner: string }
@@ -105,9 +103,8 @@ function verdictOn(owner: string, examination: Examination): Verdict | undefined
 }
 
 /**
- * Reason `dead`: two connections to the owner's address were refused, or another incarnation
- * answers there. Returns the next probe while the proof is incomplete, then the seal. Returns
- * undefined without a proof of death.
+ * Reason `dead`: the owner's process has ended, or another incarnation answers at its address.
+ * Returns the probe, then the seal. Returns undefined without a proof of death.
  */
 function proofOfDeath(
   owner: string,
@@ -117,24 +114,13 @@ function proofOfDeath(
   const { isDirect, address: own } = evidence.self;
   const dead = { kind: 'seal', owner, reason: 'dead' } as const;
   if (isDirect && address === own) return dead;
-  const { probed, aim, refusals } = findings;
-  if (probed === undefined || aim === undefined) {
-    return { kind: 'probe', owner, address, aim: aimAt(evidence, owner, nowMs), afterMs: 0 };
+  const { probed } = findings;
+  if (probed === undefined) {
+    const heardMs = evidence.memberOf(owner)?.heardMs ?? Number.NEGATIVE_INFINITY;
+    return { kind: 'probe', owner, address, isHeard: nowMs - heardMs < HEARD_MS };
   }
-  if (!isDirect) return undefined;
-  if (probed.kind === 'answered') return probed.incarnation === owner ? undefined : dead;
-  if (probed.kind !== 'refused') return undefined;
-  return refusals < 2 ? { kind: 'probe', owner, address, aim, afterMs: REFUSAL_GAP_MS } : dead;
-}
-
-/**
- * Aim of the next probe. While the owner is heard, the probe does not ask for the incarnation. If
- * another process has taken the address, the next probe after the owner falls silent detects the
- * change.
- */
-function aimAt(evidence: Evidence, owner: string, nowMs: number): ProbeAim {
-  const heardMs = evidence.memberOf(owner)?.heardMs ?? Number.NEGATIVE_INFINITY;
-  return nowMs - heardMs < HEARD_MS ? 'listener' : 'incarnation';
+  const isProof = probed.kind === 'ended' || probed.kind === 'answered';
+  return isDirect && isProof ? dead : undefined;
 }
 
 /** Reasons `stalled` and `unreachable`, which need no proof of death. */
@@ -142,13 +128,17 @@ function reasonToSeal(
   owner: string,
   { evidence, findings, nowMs }: Examination,
 ): SealReason | undefined {
-  if (isWatcherOf(evidence, owner) && evidence.progress.isStalled(owner)) {
-    // Rate-limited, because nodes must not seal each other in turn while the store is stalled.
-    return nowMs - evidence.stalledSealMs < STALLED_SEAL_PAUSE_MS ? undefined : 'stalled';
-  }
   const found = findings.probed?.kind;
+  const silentMs = evidence.silentMs(owner, nowMs);
+  if (isWatcherOf(evidence, owner) && evidence.progress.isStalled(owner)) {
+    // Rate-limited, because nodes must not seal each other in turn while the store is stalled. A
+    // stalled store does not make a node silent and refuse connections.
+    const isGone = found === 'refused' && silentMs >= SUSPECT_MS;
+    const isPaused = nowMs - evidence.stalledSealMs < STALLED_SEAL_PAUSE_MS;
+    return isPaused && !isGone ? undefined : 'stalled';
+  }
   // The owner is silent and unreachable, and this node itself is not partitioned.
   const isUnreached = found === 'refused' || found === 'silent';
-  const isSilent = evidence.silentMs(owner, nowMs) >= UNREACHABLE_MS;
+  const isSilent = silentMs >= UNREACHABLE_MS;
   return isUnreached && isSilent && evidence.heardShare(nowMs) > 0.5 ? 'unreachable' : undefined;
 }

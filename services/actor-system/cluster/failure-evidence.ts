@@ -8,10 +8,7 @@ export type Watcher = {
   readonly node: string;
   /** Address of this process. An earlier incarnation with the same address is dead. */
   readonly address: string;
-  /**
-   * Whether addresses lead directly to processes. Behind a proxy or NAT, a probe of an address
-   * proves nothing.
-   */
+  /** Whether a lifeline may prove that a process has ended (`SERVICE_NODE_DIRECT`). */
   readonly isDirect: boolean;
 };
 
@@ -23,17 +20,12 @@ type HeardMember = {
 };
 
 /**
- * Goal of a probe: find out whether any process listens at the address, or find out which
- * incarnation listens there.
- */
-export type ProbeAim = 'listener' | 'incarnation';
-
-/**
- * Result of a probe. `listening`: a connection succeeded and no incarnation was asked for.
- * `silent`: no result.
+ * Result of a probe. `ended`: the owner's process has ended (`cluster/lifelines`). `listening`: the
+ * owner's process, or an unknown process, accepts connections. `answered`: another incarnation has
+ * the address. `refused` and `silent` prove nothing.
  */
 export type Probed =
-  | { readonly kind: 'refused' | 'listening' | 'silent' }
+  | { readonly kind: 'ended' | 'listening' | 'refused' | 'silent' }
   | { readonly kind: 'answered'; readonly incarnation: string };
 
 /** Head of a journal, or the reason why there is none. */
@@ -42,9 +34,7 @@ export type HeadFound = JournalHead | 'missing' | 'unknown';
 /** Findings so far of a running examination. */
 export type Findings = {
   head: HeadFound | undefined;
-  aim: ProbeAim | undefined;
   probed: Probed | undefined;
-  refusals: number;
   isConcluded: boolean;
 };
 
@@ -120,7 +110,7 @@ export class Evidence {
    */
   firstFindings(owner: string, nowMs: number): Findings {
     const head = this.progress.recentHead(owner, nowMs);
-    return { head, aim: undefined, probed: undefined, refusals: 0, isConcluded: false };
+    return { head, probed: undefined, isConcluded: false };
   }
 
   /** Records the head of an owner's journal, or that the head could not be read. */
@@ -133,12 +123,9 @@ export class Evidence {
   }
 
   /** Records the result of a probe. */
-  probed(owner: string, aim: ProbeAim, probed: Probed): void {
+  probed(owner: string, probed: Probed): void {
     const findings = this.#findingsOf(owner);
-    if (findings === undefined) return;
-    findings.aim = aim;
-    findings.probed = probed;
-    if (probed.kind === 'refused') findings.refusals += 1;
+    if (findings !== undefined) findings.probed = probed;
   }
 
   /** Records that the missing journal of an owner was reported. */

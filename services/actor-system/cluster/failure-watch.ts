@@ -7,15 +7,13 @@ import {
   type Verdict,
   verdicts,
 } from '#cluster/failure-detector';
-import { Evidence, type ProbeAim, type Probed, type Watcher } from '#cluster/failure-evidence';
+import { Evidence, type Watcher } from '#cluster/failure-evidence';
+import { type Dial, Lifelines } from '#cluster/lifelines';
 import { Listeners, type Membership } from '#cluster/membership';
 import { toFault } from '#errors/fault';
-import { type Clock, every, sleep } from '#stdlib/clock';
+import { type Clock, every } from '#stdlib/clock';
 import type { ShardedService, ShardStore } from '#storage/ports/cluster';
 import type { JournalStore } from '#storage/ports/journal';
-
-/** Probes an address with fresh connections. Never rejects. */
-export type Probe = (address: string, aim: ProbeAim) => Promise<Probed>;
 
 /** Dependencies of a failure watch. */
 type FailureWatchPorts = {
@@ -23,7 +21,7 @@ type FailureWatchPorts = {
   readonly clock: Clock;
   readonly journals: JournalStore;
   readonly members: Membership;
-  readonly probe: Probe;
+  readonly dial: Dial;
   /** Duration of this process's slowest append since the last call, in milliseconds. */
   readonly takeSlowestAppendMs: () => number;
   readonly onSealed: (reason: SealReason, incarnation: string) => void;
@@ -51,6 +49,7 @@ export class FailureWatch implements Disposable {
   readonly #isOnlyWriter: boolean;
   readonly #ports: FailureWatchPorts;
   readonly #evidence: Evidence;
+  readonly #lifelines: Lifelines;
   readonly #listeners = new Listeners<[]>();
   readonly #opened = new DisposableStack();
 
@@ -60,6 +59,7 @@ export class FailureWatch implements Disposable {
     this.#isOnlyWriter = config.isOnlyWriter ?? false;
     this.#ports = ports;
     this.#evidence = new Evidence(config, clock.monotonicMs());
+    this.#lifelines = this.#opened.use(new Lifelines(ports.dial, clock));
     this.#opened.use(every(clock, WATCH_PERIOD_MS, () => this.#look()));
     const suspect = (message: Uint8Array) => this.#suspect(Buffer.from(message).toString());
     this.#opened.use(bus.subscribe(this.#subject, suspect));
@@ -68,6 +68,7 @@ export class FailureWatch implements Disposable {
   /** Replaces the set of watched incarnations: the owners of shards. */
   watch(owners: ReadonlySet<string>): void {
     const hasNew = this.#evidence.watch(owners, this.#nowMs);
+    this.#lifelines.keep(new Set(this.#evidence.watched.keys()));
     if (hasNew && this.#isOnlyWriter) this.#beginExaminations();
   }
 
@@ -115,7 +116,12 @@ export class FailureWatch implements Disposable {
   }
 
   #look(): void {
-    this.#evidence.progress.look(this.#ports.takeSlowestAppendMs(), this.#nowMs);
+    const { takeSlowestAppendMs, members } = this.#ports;
+    this.#evidence.progress.look(takeSlowestAppendMs(), this.#nowMs);
+    // To all owners: a node without a lifeline cannot open the shards of a dead owner at once.
+    for (const { incarnation, address } of members.known()) {
+      this.#lifelines.open(incarnation, address);
+    }
     this.#beginExaminations();
   }
 
@@ -143,14 +149,11 @@ export class FailureWatch implements Disposable {
     switch (verdict.kind) {
       case 'readHead':
         return await this.#readHead(owner);
-      case 'probe':
-        if (verdict.afterMs > 0) await sleep(this.#ports.clock, verdict.afterMs);
-        this.#evidence.probed(
-          owner,
-          verdict.aim,
-          await this.#ports.probe(verdict.address, verdict.aim),
-        );
+      case 'probe': {
+        const { address, isHeard } = verdict;
+        this.#evidence.probed(owner, await this.#lifelines.probe(owner, address, isHeard));
         return;
+      }
       case 'noteSealed':
         return this.#noteSealed(owner, false);
       case 'seal':

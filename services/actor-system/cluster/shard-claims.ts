@@ -1,4 +1,4 @@
-import { CLAIMS_IN_FLIGHT_MAX, HANDOFF_RETRY_MS, REFUSAL_GAP_MS } from '#cluster/failover-timing';
+import { CLAIMS_IN_FLIGHT_MAX, HANDOFF_RETRY_MS, OPEN_POLL_MS } from '#cluster/failover-timing';
 import type { FailureWatch } from '#cluster/failure-watch';
 import type { Member, Membership } from '#cluster/membership';
 import type { OwnerConfig, ShardHost } from '#cluster/shard-host';
@@ -66,7 +66,7 @@ export class ShardClaims {
     while (detector.openableMs(owner) > clock.monotonicMs()) {
       if (!detector.isSealed(owner) || hasEnded()) return;
       // In short steps, because a proof of death may arrive and end the wait early.
-      await sleep(clock, REFUSAL_GAP_MS);
+      await sleep(clock, OPEN_POLL_MS);
     }
     let shards = 0;
     await forEachConcurrently(lost, CLAIMS_IN_FLIGHT_MAX, async (row) => {

@@ -227,7 +227,7 @@ function recoveryOf(
 
 function detectorOf(
   config: IncarnationConfig,
-  { bus, clock, journals, probe, metrics, logger, onBug }: NodePorts,
+  { bus, clock, journals, dial, metrics, logger, onBug }: NodePorts,
   members: Membership,
   writer: JournalWriter,
 ): FailureWatch {
@@ -239,10 +239,10 @@ function detectorOf(
       clock,
       journals,
       members,
-      probe,
+      dial,
       takeSlowestAppendMs: () => writer.takeSlowestMs(),
       onSealed: (reason, other) => {
-        metrics.sealed(reason);
+        metrics.sealed(reason, other);
         const otherNode = members.nodeOf(other);
         logger.warn(
           { otherNode, otherIncarnation: other, reason },

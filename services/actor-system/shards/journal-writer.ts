@@ -298,7 +298,7 @@ export function nodeMetrics(metrics: Metrics, service: ShardedService) {
     },
     tailRecovered: (records: number) => recovered.inc(records),
     moved: (reason: MoveReason) => moves.labels({ service, reason }).inc(),
-    sealed: (reason: SealReason) => seals.labels({ service, reason }).inc(),
+    sealed: (reason: SealReason, _incarnation: string) => seals.labels({ service, reason }).inc(),
     takenOver: (seconds: number) => recoveries.observe(seconds),
     fenced: () => fenced.inc(),
     notOwner: () => refusals.inc(),

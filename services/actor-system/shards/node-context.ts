@@ -2,7 +2,7 @@ import type { CommitLog } from '#actor-runtime/commit-log';
 import type { ShardGate } from '#actor-runtime/host-ports';
 import type { Bus } from '#bus/bus';
 import type { ClockWatch } from '#cluster/clocks';
-import type { Probe } from '#cluster/failure-watch';
+import type { Dial } from '#cluster/lifelines';
 import type { ShardOwners } from '#cluster/shard-owners';
 import type { ShardedHost } from '#shards/hosted-shards';
 import type { NodeMetrics } from '#shards/journal-writer';
@@ -27,7 +27,7 @@ export type NodeConfig = {
   readonly cluster: string;
   /** Time to listen for other nodes before the first claim, in milliseconds. */
   readonly startupGraceMs: number;
-  /** Whether addresses lead directly to processes, without a proxy or NAT. */
+  /** Whether an ended lifeline may prove that a process has ended. */
   readonly isDirect: boolean;
   /**
    * Whether no other process can take over shards because this process holds the stores. Absent:
@@ -41,7 +41,8 @@ export type NodePorts = ProcessPorts & {
   readonly bus: Bus;
   readonly journals: JournalStore;
   readonly shards: ShardStore;
-  readonly probe: Probe;
+  /** Connects to other nodes. */
+  readonly dial: Dial;
   /** Compares the wall clock with the clocks of other nodes. Undefined without a cluster. */
   readonly clocks?: Pick<ClockWatch, 'isAside' | 'verdict'> | undefined;
   readonly metrics: NodeMetrics;

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import type * as grpc from '@grpc/grpc-js';
 import {
   type MethodDefinition,
@@ -6,7 +7,8 @@ import {
   status,
 } from '@grpc/grpc-js';
 import { Fault, faultFor } from '#errors/fault';
-import { ownChannel } from '#grpc/channel';
+import { HELD_KEEPALIVE_MS, KEEPALIVE_TIMEOUT_MS } from '#grpc/call-bounds';
+import { type OwnChannel, ownChannel } from '#grpc/channel';
 import { faultOfStatus, losesItsCause, statusOfError, trustText } from '#grpc/frame';
 import {
   type AdminServer,
@@ -174,8 +176,6 @@ const ROLES = {
 
 /** Client for the administration of the node at one address. */
 export interface AdminClient extends LoadAdmin, InstanceAdmin, UsageAdmin {
-  /** Current incarnation of the node, as `NodeAdmin.identity`. */
-  identify(): Promise<string>;
   /** As `NodeAdmin.drain`. `requestedBy` is the user's name for the node's log. */
   drain(requestedBy?: string): Promise<DrainProgress>;
 }
@@ -200,10 +200,6 @@ export function adminClient(address: string, options: UnaryCallOptions): AdminCl
   }
 
   return {
-    async identify() {
-      const { incarnation } = await ask('node', AdminService.identify, {});
-      return trustText(incarnation, 1, INCARNATION_LENGTH_MAX, 'incarnation');
-    },
     drain: (requestedBy = '') => ask('node', AdminService.drain, { requestedBy }),
     async readLoad() {
       const { oldestUnstoredMs, ...load } = await ask('node', AdminService.readLoad, {});
@@ -273,7 +269,9 @@ export function adminService(
   const readUsage = target.readUsage?.bind(target);
   const resetUsage = target.resetUsage?.bind(target);
   const implementation: Partial<AdminServer> = {
-    identify: unaryHandler(async () => ({ incarnation: target.identity() }), reportBug),
+    identify: unaryHandler(async (_, caller) => {
+      return { incarnation: target.identity(), caller: caller.getPeer() };
+    }, reportBug),
     drain: unaryHandler(async ({ requestedBy }) => {
       const progress = await target.drain();
       onDrain(userNameOf(requestedBy));
@@ -372,11 +370,21 @@ export async function unaryCall<Request, Reply>(
   request: Request,
   { timeoutMs, clock, tls }: UnaryCallOptions,
 ): Promise<Reply | undefined> {
-  using opened = new DisposableStack();
   // A fresh connection, because a reused connection could lead to a process that has ended.
-  const { client, cut } = ownChannel(address, clientCredentials(tls, roles));
-  opened.defer(cut);
-  opened.defer(() => client.close());
+  const channel = ownChannel(address, clientCredentials(tls, roles));
+  try {
+    return await callOn(channel, method, request, { timeoutMs, clock });
+  } finally {
+    closeChannel(channel);
+  }
+}
+
+async function callOn<Request, Reply>(
+  { client }: OwnChannel,
+  method: grpc.MethodDefinition<Request, Reply>,
+  request: Request,
+  { timeoutMs, clock }: Omit<UnaryCallOptions, 'tls'>,
+): Promise<Reply | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<Reply | undefined>();
   const { path, requestSerialize, responseDeserialize } = method;
   const call = client.makeUnaryRequest(
@@ -386,14 +394,65 @@ export async function unaryCall<Request, Reply>(
     request,
     (error, reply) => (error === null ? resolve(reply) : reject(error)),
   );
-  opened.use(clock.after(timeoutMs, () => call.cancel()));
+  using _ = clock.after(timeoutMs, () => call.cancel());
   return await promise;
+}
+
+function closeChannel({ client, cut }: OwnChannel): void {
+  client.close();
+  cut();
+}
+
+/** An open connection to a node that has named its incarnation. */
+export type IdentifiedConnection = {
+  readonly incarnation: string;
+  /** This side's address as the node sees it; empty before release 1.1. */
+  readonly caller: string;
+  readonly socket: Socket;
+  /** Whether neither side has announced the end of the connection. */
+  readonly isOpen: () => boolean;
+  readonly close: () => void;
+};
+
+/** Options of a connection that stays open without calls. */
+const HELD_OPEN = {
+  // gRPC closes an idle connection after 30 minutes, unless this time is longer than it can count.
+  'grpc.client_idle_timeout_ms': 2 ** 31 - 1,
+  // Ends a connection to a machine that has vanished.
+  'grpc.keepalive_time_ms': HELD_KEEPALIVE_MS,
+  'grpc.keepalive_timeout_ms': KEEPALIVE_TIMEOUT_MS,
+  'grpc.keepalive_permit_without_calls': 1,
+} satisfies grpc.ClientOptions;
+
+/**
+ * Connects to the node at `address` (`host:port`), asks for its incarnation, and keeps the
+ * connection open. Rejects with `service_unavailable` if no node names its incarnation in time.
+ */
+export async function identify(
+  address: string,
+  { tls, ...options }: UnaryCallOptions,
+): Promise<IdentifiedConnection> {
+  const channel = ownChannel(address, clientCredentials(tls, ROLES.node), HELD_OPEN);
+  const close = (): void => closeChannel(channel);
+  try {
+    const asked = callOn(channel, AdminService.identify, {}, options);
+    const reply = await asked.catch((error: ServiceError) => {
+      throw faultOfStatus(error) ?? noneAt(address, 'node', error);
+    });
+    const socket = channel.socket();
+    if (reply === undefined || socket === undefined) throw noneAt(address, 'node', undefined);
+    const incarnation = trustText(reply.incarnation, 1, INCARNATION_LENGTH_MAX, 'incarnation');
+    return { incarnation, caller: reply.caller, socket, isOpen: channel.isOpen, close };
+  } catch (error) {
+    close();
+    throw error;
+  }
 }
 
 /** Caller of a unary call, with its metadata. */
 export type UnaryCaller = Pick<
   grpc.ServerUnaryCall<unknown, unknown>,
-  'metadata' | 'getAuthContext'
+  'metadata' | 'getAuthContext' | 'getPeer'
 >;
 
 /**

@@ -81,6 +81,12 @@ export const BACKOFF_CAP_MS = 2_000;
 /** Silence after which a peer is pinged, in milliseconds. */
 export const KEEPALIVE_TIME_MS = 2_000;
 
+/**
+ * The same for a connection that is held open without calls, in milliseconds. Longer, because a
+ * process that is killed before it reads a ping seems to be reset.
+ */
+export const HELD_KEEPALIVE_MS = 20_000;
+
 /** Timeout of the answer to a ping, in milliseconds. */
 export const KEEPALIVE_TIMEOUT_MS = 3_000;
 

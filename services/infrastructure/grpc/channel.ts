@@ -18,9 +18,15 @@ import type { Tracer } from '#telemetry/tracer';
 /** gRPC client with its own channel. Shares no connection or retry state with other clients. */
 export type OwnChannel = {
   readonly client: grpc.Client;
+  /** Newest connection; undefined before the first. */
+  readonly socket: () => Socket | undefined;
+  /** Whether a connection is open, and neither side has announced its end. */
+  readonly isOpen: () => boolean;
   /** Destroys every connection of the client. */
   readonly cut: () => void;
 };
+
+const READY = grpc.connectivityState.READY;
 
 const CHANNEL = {
   'grpc.use_local_subchannel_pool': 1,
@@ -44,6 +50,7 @@ export function ownChannel(
   options: grpc.ClientOptions = {},
 ): OwnChannel {
   const sockets = new Set<Socket>();
+  let newest: Socket | undefined;
   const createConnector = credentials._createSecureConnector.bind(credentials);
   credentials._createSecureConnector = (...args) => {
     const connector = createConnector(...args);
@@ -51,12 +58,18 @@ export function ownChannel(
     connector.connect = (socket) => {
       sockets.add(socket);
       socket.once('close', () => sockets.delete(socket));
-      return connect(socket);
+      return connect(socket).then((connected) => {
+        newest = connected.socket;
+        return connected;
+      });
     };
     return connector;
   };
+  const client = new grpc.Client(dialTargetOf(address), credentials, { ...CHANNEL, ...options });
   return {
-    client: new grpc.Client(dialTargetOf(address), credentials, { ...CHANNEL, ...options }),
+    client,
+    socket: () => newest,
+    isOpen: () => client.getChannel().getConnectivityState(false) === READY,
     cut() {
       for (const socket of sockets) socket.destroy();
     },

@@ -93,7 +93,7 @@ export const CALLERS: Readonly<Record<string, readonly WireRole[]>> = {
   // Only engines deliver.
   '/identity_engine.v1.Courier/Exchange': ['engine'],
   '/identity_engine.v1.Courier/Ask': [],
-  // Nodes check whether a silent node is dead.
+  // Nodes ask whose lifeline a connection is.
   '/identity_engine.v1.Admin/Identify': ['engine', 'limiter', 'ctl'],
   '/identity_engine.v1.Admin/Drain': ['ctl'],
   '/identity_engine.v1.Admin/ReadInstance': ['ctl'],

@@ -5,7 +5,7 @@ import { Fault } from '#errors/fault';
 import { type AdminTarget, adminService, NO_INCARNATION } from '#grpc/admin';
 import { serveGrpc, type WireService } from '#grpc/grpc-server';
 import type { Limiter } from '#limiter/limiter-node';
-import { probe } from '#routing/probe';
+import { dial } from '#routing/lifeline';
 import type { ClusterNodePorts } from '#shards/cluster-node';
 import { nodeMetrics } from '#shards/journal-writer';
 import type { NodeConfig } from '#shards/node-context';
@@ -261,7 +261,7 @@ export function nodePortsOf(
     refusal: service === 'engine' ? stores.refusal : undefined,
     shards: stores.shards,
     metrics: nodeMetrics(metrics, service),
-    probe: (address, aim) => probe(address, aim, call),
+    dial: (address) => dial(address, call),
     onBug,
     tracer,
     logger,

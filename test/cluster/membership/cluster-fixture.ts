@@ -1,15 +1,19 @@
 import type { Bus } from '#bus/bus';
 import { inProcessBus } from '#bus/in-process-bus';
-import type { Probe } from '#cluster/failure-watch';
 import { encodeHeartbeat, type Heartbeat, heartbeatSubject } from '#cluster/heartbeat';
+import type { Dial } from '#cluster/lifelines';
 import { Membership } from '#cluster/membership';
 import { Fault } from '#errors/fault';
 import type { JournalStore } from '#storage/ports/journal';
 import { appendOf } from '#test/storage/contracts/journal-fixture';
 import { memoryJournalStore } from '#test/storage/memory/journal-store';
+import { FakeLifelines } from '#test/support/fake-lifelines';
 import { ManualClock } from '#test/support/manual-clock';
 
-type Found = Awaited<ReturnType<Probe>>;
+/** What a connection finds: a process that names its incarnation, or silence. */
+type Found =
+  | { readonly kind: 'answered'; readonly incarnation: string }
+  | { readonly kind: 'silent' };
 
 /** Fails like a store without an answer: the outcome is unknown. */
 export function silence(): never {
@@ -21,11 +25,13 @@ export class ClusterWorld {
   readonly clock = new ManualClock();
   readonly bugs: unknown[] = [];
   readonly bus: Bus = inProcessBus({ clock: this.clock, onBug: (e) => this.bugs.push(e) });
-  /** Result of a probe by address. An address without an entry refuses connections. */
+  /** Result of a connection by address. An address without an entry refuses connections. */
   readonly found = new Map<string, Found>();
-  readonly probed: string[] = [];
-  /** Probed addresses that were asked for their incarnation. */
-  readonly named: string[] = [];
+  readonly lifelines = new FakeLifelines();
+  /** Addresses of all connections. */
+  readonly dialed: string[] = [];
+  /** Incarnations whose journal heads were read. */
+  readonly heads: string[] = [];
   readonly stored: JournalStore = memoryJournalStore(this.clock);
   /** Incarnations whose journals were sealed, in the order of the requests. */
   readonly seals: string[] = [];
@@ -42,6 +48,7 @@ export class ClusterWorld {
       return await this.stored.seal(incarnation);
     },
     readHead: async (incarnation, read) => {
+      this.heads.push(incarnation);
       if (this.isStoreDown || this.unread.has(incarnation)) silence();
       if (this.readMs > 0) {
         await new Promise<void>((resolve) => void this.clock.after(this.readMs, resolve));
@@ -49,14 +56,19 @@ export class ClusterWorld {
       return await this.stored.readHead(incarnation, read);
     },
   };
-  readonly probe: Probe = async (address, aim) => {
-    this.probed.push(address);
-    const found = this.found.get(address) ?? { kind: 'refused' };
-    // The kernel accepts connections even for a process that does not answer.
-    if (aim === 'listener' && found.kind !== 'refused') return { kind: 'listening' };
-    if (aim === 'incarnation') this.named.push(address);
-    return found;
+  readonly dial: Dial = async (address) => {
+    this.dialed.push(address);
+    const found = this.found.get(address);
+    if (found?.kind !== 'answered') return { kind: found?.kind ?? 'refused' };
+    return this.lifelines.identified(address, found.incarnation);
   };
+
+  /** Ends the process at an address. `next`: the process that then has the address. */
+  end(address: string, next?: Found): void {
+    this.found.delete(address);
+    if (next !== undefined) this.found.set(address, next);
+    this.lifelines.end(address);
+  }
 
   /** Membership at the first incarnation of `node`, whose id is `node` with the suffix `-1`. */
   members(node: string, isLeaving = () => false): Membership {

@@ -5,7 +5,7 @@ import type { JournalHead } from '#storage/ports/journal';
 const ME = { incarnation: 'me-1', node: 'me', address: 'me:1', isDirect: true };
 
 /** Result of a probe of an owner: a word, or the process that answered. */
-type Found = 'refused' | 'listening' | 'silent' | Extract<Probed, { kind: 'answered' }>;
+type Found = Exclude<Probed['kind'], 'answered'> | Extract<Probed, { kind: 'answered' }>;
 
 /** Head of an open journal of `node`, overridden by `change`. */
 export function headOf(node: string, change: Partial<JournalHead> = {}): JournalHead {
@@ -69,7 +69,7 @@ export class EvidenceScene {
       } else if (verdict?.kind === 'probe' && left.length > 0) {
         const found = left.shift() ?? 'silent';
         const probed = typeof found === 'string' ? { kind: found } : found;
-        this.evidence.probed(owner, verdict.aim, probed);
+        this.evidence.probed(owner, probed);
       } else break;
       verdict = nextVerdict(this.evidence, owner, this.nowMs);
     }

@@ -2,13 +2,11 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
   OPEN_AFTER_SEAL_MS,
-  REFUSAL_GAP_MS,
   SUSPECT_MS,
   SUSPECTED_MS,
   UNREACHABLE_MS,
 } from '#cluster/failover-timing';
 import { nextVerdict, verdicts } from '#cluster/failure-detector';
-import type { ProbeAim } from '#cluster/failure-evidence';
 import { EvidenceScene, headOf, reasonOf } from '#test/cluster/membership/evidence-fixture';
 import { isWatched, MANY, oneOfMany } from '#test/cluster/membership/watched-nodes';
 
@@ -94,47 +92,42 @@ due('reports an owner without a journal once, and never seals its journal', () =
 due('ends when its owner has no more shards', () => {
   const scene = new EvidenceScene(['a']);
   scene.evidence.watch(new Set(['b-1']), scene.nowMs);
-  assert.is(scene.examine('a', headOf('a'), 'refused', 'refused'), undefined);
+  assert.is(scene.examine('a', headOf('a'), 'ended'), undefined);
 });
 
 const dead = suite('proof of death');
 
-dead('is two refused connections, 50 ms apart', () => {
+dead('is the end of the process', () => {
   const scene = new EvidenceScene(['a']);
-  const again = scene.examine('a', headOf('a'), 'refused');
-  assert.equal(again, {
-    kind: 'probe',
-    owner: 'a-1',
-    address: 'a:1',
-    aim: 'listener',
-    afterMs: REFUSAL_GAP_MS,
-  });
-  const proven = scene.examine('a', headOf('a'), 'refused', 'refused');
+  const probe = scene.examine('a', headOf('a'));
+  assert.equal(probe, { kind: 'probe', owner: 'a-1', address: 'a:1', isHeard: true });
+  const proven = scene.examine('a', headOf('a'), 'ended');
   assert.equal(proven, { kind: 'seal', owner: 'a-1', reason: 'dead' });
 });
 
-dead('is not a single refusal, nor silence, nor a process that listens', () => {
-  for (const found of ['listening', 'silent'] as const) {
+dead('is not a refused connection, nor silence, nor a process that listens', () => {
+  for (const found of ['refused', 'listening', 'silent'] as const) {
     const scene = new EvidenceScene(['a']);
-    assert.is(scene.examine('a', headOf('a'), 'refused', found), undefined);
     assert.is(scene.examine('a', headOf('a'), found), undefined);
   }
 });
 
-function aimAt(scene: EvidenceScene): ProbeAim | undefined {
-  const verdict = scene.examine('a', headOf('a'));
-  return verdict?.kind === 'probe' ? verdict.aim : undefined;
-}
-
-dead('is the answer of another incarnation, which probes request after 1.25 s of silence', () => {
+dead('is looked for with a connection after 1.25 s of silence', () => {
   const scene = new EvidenceScene(['a']);
+  const isHeard = (): boolean | undefined => {
+    const verdict = scene.examine('a', headOf('a'));
+    return verdict?.kind === 'probe' ? verdict.isHeard : undefined;
+  };
   scene.nowMs += 1_249;
-  assert.is(aimAt(scene), 'listener');
+  assert.is(isHeard(), true);
   scene.nowMs += 1;
-  assert.is(aimAt(scene), 'incarnation');
-  const answered = (incarnation: string) => ({ kind: 'answered', incarnation }) as const;
-  assert.is(scene.examine('a', headOf('a'), answered('a-1')), undefined);
-  assert.is(reasonOf(scene.examine('a', headOf('a'), answered('a-2'))), 'dead');
+  assert.is(isHeard(), false);
+});
+
+dead('is the answer of another incarnation', () => {
+  const scene = new EvidenceScene(['a']);
+  const answered = { kind: 'answered', incarnation: 'a-2' } as const;
+  assert.is(reasonOf(scene.examine('a', headOf('a'), answered)), 'dead');
 });
 
 dead('is an address that equals this node’s own address', () => {
@@ -142,14 +135,14 @@ dead('is an address that equals this node’s own address', () => {
   assert.is(reasonOf(scene.examine('a', headOf('me'))), 'dead');
 });
 
-dead('does not exist behind a proxy, where an address proves nothing', () => {
+dead('does not exist without `SERVICE_NODE_DIRECT`', () => {
   const scene = new EvidenceScene(['a'], { isDirect: false });
   const answered = { kind: 'answered', incarnation: 'other' } as const;
-  for (const found of ['refused', answered] as const) {
+  for (const found of ['ended', answered] as const) {
     assert.is(scene.examine('a', headOf('a'), found), undefined);
   }
   scene.pass(1, ['a']);
-  assert.is(scene.examine('a', headOf('me'), 'refused'), undefined);
+  assert.is(scene.examine('a', headOf('me'), 'ended'), undefined);
 });
 
 const sealed = suite('an owner whose journal is sealed');
@@ -169,7 +162,7 @@ sealed('may be taken over immediately when its death is proven in the meantime',
   scene.evidence.sealed('a-1', false, scene.nowMs);
   const head = headOf('a', { isSealed: true });
   assert.is(scene.examine('a', head, 'listening'), undefined);
-  assert.is(reasonOf(scene.examine('a', head, 'refused', 'refused')), 'dead');
+  assert.is(reasonOf(scene.examine('a', head, 'ended')), 'dead');
   assert.ok(scene.evidence.sealed('a-1', true, scene.nowMs));
   assert.is(scene.evidence.openableMs('a-1'), scene.nowMs);
   scene.nowMs += 1;

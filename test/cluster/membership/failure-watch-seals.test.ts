@@ -90,7 +90,7 @@ stalled('is not sealed by other nodes, even if they receive suspicions about it'
     world.bus.publish('test.engine.suspect', Buffer.from(`${node}-1`));
     await live(1);
   }
-  assert.ok(world.probed.includes(`${node}:1`));
+  assert.ok(world.heads.includes(`${node}-1`));
   assert.equal(reasons, []);
 });
 
@@ -149,7 +149,8 @@ share('hears enough with half of the owners, itself included', async () => {
 share('hears enough if the silent owners are sealed', async () => {
   const scene = await newScene();
   for (const node of ['b', 'c']) hide(scene, node);
-  scene.world.found.delete('a:1');
+  await scene.live(1);
+  scene.world.end('a:1');
   for (const set of [scene.growing, scene.talking]) set.delete('a');
   await scene.live(5);
   assert.ok(scene.detector.isSealed('a-1'));

@@ -148,9 +148,8 @@ wrong('cannot disable two correct limiters, even with a second wrong limiter', a
   for (const name of ['c', 'd']) cluster.stepWallOf(name, DAYS_20_MS);
   await cluster.live(15_000);
   assert.is(sharesOf(first, second), 4);
-  await cluster.kill(first);
-  await cluster.live(15_000);
-  assert.is(sharesOf(second), 4, 'fail-over still works');
+  await cluster.live(60_000);
+  assert.is(sharesOf(first, second), 4);
   assert.equal(cluster.bugs, []);
 });
 

@@ -43,6 +43,12 @@ export function disturb(cluster: SimulatedCluster, what: Disturbance): void {
       during(what.forMs, (isOn) => store.setCut(name, isOn));
       break;
     }
+    case 'refusal': {
+      const { network } = cluster;
+      const name = nameOf(cluster, what.node);
+      during(what.forMs, (isOn) => network.setRefusing(name, isOn ? what.how : undefined));
+      break;
+    }
     case 'falseAlarm':
       sealBy(cluster, what);
       break;

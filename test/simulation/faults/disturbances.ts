@@ -1,4 +1,5 @@
 import type { SeededRandom } from '#test/simulation/seeded-random';
+import { REFUSALS_OF_LIVE, type Refusal } from '#test/simulation/simulated/network';
 import { REPLICAS } from '#test/simulation/stored/replicas';
 
 /** A fault from outside a process, with a limited duration. Times in milliseconds. */
@@ -29,6 +30,13 @@ export type Disturbance =
       readonly napAfterMs: number;
       readonly napMs: number;
     }
+  /** Other nodes' connections to the node fail, although it lives and answers edges. */
+  | {
+      readonly kind: 'refusal';
+      readonly node: number;
+      readonly how: Refusal;
+      readonly forMs: number;
+    }
   /** Other nodes seal the journal of a possibly healthy node, each after its own delay. */
   | { readonly kind: 'falseAlarm'; readonly node: number; readonly afterMs: readonly number[] }
   | { readonly kind: 'wallStep'; readonly node: number; readonly byMs: number };
@@ -55,6 +63,7 @@ export const DISTURBANCES: readonly DisturbanceKind[] = [
   'edgeCut',
   'edgeBusCut',
   'island',
+  'refusal',
   'falseAlarm',
   'wallStep',
 ];
@@ -99,6 +108,8 @@ export function drawDisturbance(
       };
     case 'edgeBusCut':
       return { kind, edge, forMs: random.between(2_000, 25_000) };
+    case 'refusal':
+      return { kind, node, how: random.pick(REFUSALS_OF_LIVE), forMs: longMs };
     case 'busDown':
       return { kind, forMs: random.between(500, 20_000) };
     case 'busDeaf':

@@ -1,6 +1,7 @@
 import { ActorHost } from '#actor-runtime/actor-host';
 import { Evidence } from '#cluster/failure-evidence';
 import { JournalProgress } from '#cluster/journal-progress';
+import { Lifelines } from '#cluster/lifelines';
 import { HostedShards } from '#shards/hosted-shards';
 import { RecoveredRecords } from '#shards/tail-recovery';
 import { replaceGetter, replaceMethod } from '#test/simulation/faults/replace-method';
@@ -9,6 +10,7 @@ import {
   GONE,
   LONG,
   MOVES,
+  REFUSALS,
   RETURNS,
   STALLS,
   type Variant,
@@ -102,6 +104,39 @@ export const SHARD_VARIANTS: readonly Variant[] = [
       replaceMethod(stack, Evidence, 'openableMs', (openableMs, _evidence, incarnation) => {
         return openableMs(incarnation) < Number.POSITIVE_INFINITY ? 0 : Infinity;
       }),
+  },
+  {
+    name: 'refused connection taken as proof of death',
+    requested: REFUSALS,
+    spoil: (stack) =>
+      replaceMethod(stack, Lifelines, 'probe', async (probe, _lifelines, ...args) => {
+        const found = await probe(...args);
+        return found.kind === 'refused' ? { kind: 'ended' } : found;
+      }),
+  },
+  {
+    name: 'silence taken as proof of death',
+    requested: GONE,
+    spoil: (stack) =>
+      replaceMethod(stack, Lifelines, 'probe', async (probe, _lifelines, ...args) => {
+        const found = await probe(...args);
+        return found.kind === 'silent' ? { kind: 'ended' } : found;
+      }),
+  },
+  {
+    name: 'reset lifeline taken as the end of a process',
+    requested: REFUSALS,
+    flaws: { lifelines: 'resetIsFin' },
+  },
+  {
+    name: 'goodbye of a live process taken as its end',
+    requested: REFUSALS,
+    flaws: { lifelines: 'goodbyeIsFin' },
+  },
+  {
+    name: 'lifeline through a proxy taken as direct',
+    requested: REFUSALS,
+    flaws: { lifelines: 'proxyIsDirect' },
   },
   {
     name: 'journal sealed after two reads without progress',

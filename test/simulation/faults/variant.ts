@@ -65,6 +65,15 @@ export const GONE: ScenarioRequest = {
   isCalm: true,
 };
 
+/** Policies and proxies refuse connections between live nodes; edges miss announcements. */
+export const REFUSALS: ScenarioRequest = {
+  ...ENGINES,
+  only: ['refusal', 'edgeBusCut'],
+  count: 12,
+  loadMs: 40_000,
+  isCalm: true,
+};
+
 /** Shards return to an earlier owner, at most every 30 s. */
 export const RETURNS: ScenarioRequest = {
   ...ENGINES,

@@ -25,4 +25,6 @@ export type ClusterParts = {
   readonly feeds: SimulatedFeedStores;
   /** Undefined if the scenario has no webhook endpoints. */
   readonly couriers: SimulatedCouriers | undefined;
+  /** Must be called when a process has sealed the journal of an incarnation as dead. */
+  sealedAsDead(incarnation: string, by: string): void;
 };

@@ -16,14 +16,14 @@ import { SimulatedJournals } from '#test/simulation/simulated/journals';
 import { SimulatedLimiter } from '#test/simulation/simulated/limiter';
 import { SimulatedMeterStores } from '#test/simulation/simulated/meter-stores';
 import { SimulatedNetwork } from '#test/simulation/simulated/network';
-import type { NodeProcess } from '#test/simulation/simulated/node';
+import { addressOf, type NodeProcess } from '#test/simulation/simulated/node';
 import { SimulatedProcess } from '#test/simulation/simulated/process';
 import { ProcessSlot } from '#test/simulation/simulated/process-slot';
 import { type ShardListener, SimulatedShards } from '#test/simulation/simulated/shards';
 import { NO_STORE_FAULTS, SimulatedStore } from '#test/simulation/simulated/store';
 import type { JournalListener } from '#test/simulation/stored/journal-watch';
 import { Replicas } from '#test/simulation/stored/replicas';
-import type { Violation } from '#test/simulation/stored/version-index';
+import { Violation } from '#test/simulation/stored/version-index';
 import type { World } from '#test/simulation/world';
 
 /** A sealed journal. */
@@ -64,6 +64,8 @@ export class SimulatedCluster {
   readonly #homes = new Map<string, string>();
   /** Journals that another process has requested to seal. */
   readonly #doomed = new Set<string>();
+  /** Incarnations that ran when a process requested their seal, each with this process. */
+  readonly #sealedAlive = new Set<string>();
   readonly #disturbedMs = new Map<string, number>();
 
   constructor(world: World, scenario: Scenario, flaws: Flaws) {
@@ -73,7 +75,7 @@ export class SimulatedCluster {
     this.store = new SimulatedStore(world);
     this.replicas = new Replicas(world);
     this.bus = new SimulatedBus(world);
-    this.network = new SimulatedNetwork(world);
+    this.network = new SimulatedNetwork(world, flaws.lifelines);
     // Few buckets, so that several dirty actors share a bucket and a batch.
     const bucketOf = (id: string) => shardOf(id, scenario.shardCount);
     this.actors = new SimulatedActorStores(
@@ -108,6 +110,10 @@ export class SimulatedCluster {
     this.#engines = this.#slots('n', engines, (process) => new SimulatedEngine(process, this));
     this.#limiters = this.#slots('l', limiters, (process) => new SimulatedLimiter(process, this));
     this.#edges = this.#slots('e', edges, (process) => new SimulatedEdge(process, edgePorts));
+    for (const { what } of scenario.disturbances) {
+      if (what.kind !== 'refusal' || what.how !== 'proxy') continue;
+      this.network.setProxied(this.nodes[what.node]?.name ?? '');
+    }
   }
 
   /** Engines, then limiters. Disturbances use the index. */
@@ -193,6 +199,19 @@ export class SimulatedCluster {
     this.#disturbedMs.set(name, this.world.nowMs);
   }
 
+  /** No process may take a running incarnation for dead (I8). */
+  sealedAsDead(incarnation: string, by: string): void {
+    if (!this.#sealedAlive.has(`${incarnation} ${by}`)) return;
+    const victim = this.#homes.get(incarnation);
+    this.world.fail(new Violation(`${by} took ${incarnation} of ${victim} for dead, which runs`));
+  }
+
+  #isRunning(incarnation: string): boolean {
+    const { running } = this.nodes.find(({ name }) => name === this.#homes.get(incarnation)) ?? {};
+    if (running === undefined) return false;
+    return this.network.listenerAt(addressOf(running.process))?.incarnation() === incarnation;
+  }
+
   #newCouriers(fail: (violation: Violation) => void): SimulatedCouriers | undefined {
     const { webhooks, deliveryFailuresMax, shardCount } = this.scenario;
     if (webhooks.length === 0) return undefined;
@@ -206,6 +225,9 @@ export class SimulatedCluster {
       begun: (incarnation, by) => this.#homes.set(incarnation, by),
       sealing: (incarnation, by) => {
         if (by !== this.#homes.get(incarnation)) this.#doomed.add(incarnation);
+        const request = `${incarnation} ${by}`;
+        if (this.#isRunning(incarnation)) this.#sealedAlive.add(request);
+        else this.#sealedAlive.delete(request);
       },
       appended: (incarnation, slot, lines) => {
         const records = lines.map(decodeRecord);

@@ -1,4 +1,4 @@
-import type { ProbeAim, Probed } from '#cluster/failure-evidence';
+import type { Dialed, Lifeline } from '#cluster/lifelines';
 import type { SimulatedListener } from '#test/simulation/simulated/listener';
 import type { SimulatedProcess } from '#test/simulation/simulated/process';
 import type { World } from '#test/simulation/world';
@@ -12,6 +12,31 @@ const SLOW_MS = { from: 5, to: 800 };
 /** Fault probabilities for each message. */
 export type NetworkFaults = { readonly lost: number; readonly slow: number };
 
+/** Pause until the kernel of an ended process sends a FIN again, in milliseconds. */
+const FIN_AGAIN_MS = 200;
+
+/** Share of ended processes whose kernel sends an RST, because they had not read all data. */
+const RESET_SHARE = 0.1;
+
+/**
+ * How new connections to a live process fail. In the first three cases, a policy refuses them, and
+ * open lifelines stay (`kept`), get an RST (`reset`), or are closed by their process (`goodbye`).
+ * `proxy`: the proxy of the process restarts, and sends a FIN.
+ */
+export type Refusal = 'kept' | 'reset' | 'goodbye' | 'proxy';
+
+/** All refusals. */
+export const REFUSALS_OF_LIVE: readonly Refusal[] = ['kept', 'reset', 'goodbye', 'proxy'];
+
+/** Deliberate flaws in the judgement of lifelines. */
+export type LifelineFlaw = 'resetIsFin' | 'goodbyeIsFin' | 'proxyIsDirect';
+
+/** An open lifeline in the simulated network. */
+type OpenLifeline = {
+  readonly to: SimulatedProcess;
+  readonly end: (how: 'closed' | 'broken') => void;
+};
+
 /** A network without faults. */
 export const NO_NETWORK_FAULTS: NetworkFaults = { lost: 0, slow: 0 };
 
@@ -22,9 +47,16 @@ export class SimulatedNetwork {
   readonly #listeners = new Map<string, SimulatedListener>();
   /** Blocked directions as `from>to`, with process names. */
   readonly #cut = new Set<string>();
+  /** Processes whose addresses refuse connections although the processes live. */
+  readonly #refusing = new Map<string, Refusal>();
+  readonly #lifelines = new Set<OpenLifeline>();
+  /** Processes behind a proxy. */
+  readonly #proxied = new Set<string>();
+  readonly #flaw: LifelineFlaw | undefined;
 
-  constructor(world: World) {
+  constructor(world: World, flaw?: LifelineFlaw) {
     this.world = world;
+    this.#flaw = flaw;
   }
 
   /** Registers a listener at an address until its process ends. */
@@ -51,9 +83,29 @@ export class SimulatedNetwork {
     return this.#cut.has(`${one}>${other}`) || this.#cut.has(`${other}>${one}`);
   }
 
+  /** Puts a process behind a proxy, for ever. */
+  setProxied(to: string): void {
+    this.#proxied.add(to);
+  }
+
+  /** Lets other nodes' new connections to a process fail, or ends this fault. */
+  setRefusing(to: string, refusal: Refusal | undefined): void {
+    if (refusal === undefined) {
+      this.#refusing.delete(to);
+      return;
+    }
+    this.#refusing.set(to, refusal);
+    for (const lifeline of this.#lifelines) {
+      if (lifeline.to.name !== to || refusal === 'kept') continue;
+      const isFin = refusal === 'proxy' || this.#flaw === `${refusal}IsFin`;
+      lifeline.end(isFin ? 'closed' : 'broken');
+    }
+  }
+
   /** Ends all faults. */
   heal(): void {
     this.#cut.clear();
+    this.#refusing.clear();
     this.faults = NO_NETWORK_FAULTS;
   }
 
@@ -65,21 +117,21 @@ export class SimulatedNetwork {
     return random.between(least, most);
   }
 
-  /** Connects to an address, to find out whether a process listens and with which incarnation. */
-  probe(
-    process: SimulatedProcess,
-    address: string,
-    aim: ProbeAim,
-    timeoutMs: number,
-  ): Promise<Probed> {
+  /** Connects to an address, and asks for the incarnation there. */
+  dial(process: SimulatedProcess, address: string, timeoutMs: number): Promise<Dialed> {
     return new Promise((resolve) => {
-      const timer = process.clock.after(timeoutMs, () => resolve({ kind: 'silent' }));
-      const answer = (result: Probed, from: string): void => {
+      let isLate = false;
+      const timer = process.clock.after(timeoutMs, () => {
+        isLate = true;
+        resolve({ kind: 'silent' });
+      });
+      const answer = (from: string, result: () => Dialed): void => {
         const backMs = this.travelMs(from, process.name);
         if (backMs === undefined) return;
         process.later(backMs, () => {
+          if (isLate) return;
           timer[Symbol.dispose]();
-          resolve(result);
+          resolve(result());
         });
       };
       const there = this.#listeners.get(address);
@@ -87,15 +139,48 @@ export class SimulatedNetwork {
       if (goMs === undefined) return;
       this.world.after(goMs, () => {
         const listener = this.#listeners.get(address);
-        if (listener === undefined) return answer({ kind: 'refused' }, address);
+        if (listener === undefined || this.#refusing.has(listener.process.name)) {
+          return answer(address, () => ({ kind: 'refused' }));
+        }
         // The kernel accepts connections even for a stopped process.
-        if (aim === 'listener') return answer({ kind: 'listening' }, listener.process.name);
         listener.process.deliver(() => {
           const incarnation = listener.incarnation();
           if (incarnation === undefined) return;
-          answer({ kind: 'answered', incarnation }, listener.process.name);
+          answer(listener.process.name, () => ({
+            kind: 'identified',
+            incarnation,
+            lifeline: this.#lifeline(process, listener.process),
+          }));
         });
       });
     });
+  }
+
+  #lifeline(from: SimulatedProcess, to: SimulatedProcess): Lifeline {
+    const { promise, resolve } = Promise.withResolvers<'closed' | 'broken'>();
+    const end = (how: 'closed' | 'broken'): void => {
+      this.#lifelines.delete(open);
+      from.deliver(() => resolve(how));
+    };
+    const open = { to, end };
+    this.#lifelines.add(open);
+    // The kernel repeats the FIN until it arrives.
+    const sendFin = (): void => {
+      if (from.isDead || !this.#lifelines.has(open)) return;
+      const travelMs = this.travelMs(to.name, from.name);
+      if (travelMs === undefined) this.world.after(FIN_AGAIN_MS, sendFin);
+      else
+        this.world.after(travelMs, () =>
+          end(this.world.random.happens(RESET_SHARE) ? 'broken' : 'closed'),
+        );
+    };
+    if (to.isDead) sendFin();
+    else to.onDeath(sendFin);
+    const isProxied = this.#proxied.has(to.name);
+    return {
+      isDirect: !isProxied || this.#flaw === 'proxyIsDirect',
+      ended: promise,
+      [Symbol.dispose]: () => void this.#lifelines.delete(open),
+    };
   }
 }

@@ -1,5 +1,4 @@
 import type { ActorHostConfig } from '#actor-runtime/host-ports';
-import type { ProbeAim } from '#cluster/failure-evidence';
 import { Fault } from '#errors/fault';
 import type { ClusterNodePorts } from '#shards/cluster-node';
 import type { NodeConfig } from '#shards/node-context';
@@ -9,8 +8,8 @@ import type { SimulatedProcess } from '#test/simulation/simulated/process';
 import { Violation } from '#test/simulation/stored/version-index';
 import { noteLogger } from '#test/support/test-logger';
 
-/** Timeout of a probe, in milliseconds. */
-const PROBE_MS_MAX = 1_000;
+/** Timeout of a connection to another node, in milliseconds. */
+const DIAL_MS_MAX = 1_000;
 
 /** Start-up grace period in ms: a new node listens before it claims shards. */
 const STARTUP_GRACE_MS = 1_500;
@@ -96,7 +95,7 @@ function portsOf(process: SimulatedProcess, cluster: ClusterParts): ClusterNodeP
     journals: cluster.journals.portOf(process),
     shards: cluster.shards.portOf(process),
     bus: cluster.bus.portOf(process),
-    probe: (address: string, aim: ProbeAim) => network.probe(process, address, aim, PROBE_MS_MAX),
+    dial: (address) => network.dial(process, address, DIAL_MS_MAX),
     logger: noteLogger(note),
     onBug: (error: unknown) => {
       // A store timeout is also reported here, but is no bug.
@@ -107,7 +106,10 @@ function portsOf(process: SimulatedProcess, cluster: ClusterParts): ClusterNodeP
       appended: () => undefined,
       tailRecovered: (records: number) => note(`recovered ${records}`),
       moved: (reason: string) => note(`moved: ${reason}`),
-      sealed: (reason: string) => note(`sealed: ${reason}`),
+      sealed: (reason: string, incarnation: string) => {
+        note(`sealed: ${reason}`);
+        if (reason === 'dead') cluster.sealedAsDead(incarnation, name);
+      },
       takenOver: () => undefined,
       fenced: () => note('fenced'),
       notOwner: () => undefined,

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { adminClient } from '#grpc/admin';
 import { systemClock as clock } from '#stdlib/clock';
 import { unchanging } from '#stdlib/files';
+import { incarnationAt } from '#test/grpc/admin-call';
 import { newCaller } from '#test/support/calls/caller';
 import { createInstance, observationAt, process } from '#test/support/calls/scene';
 import { metricValues } from '#test/support/metric-values';
@@ -88,7 +88,7 @@ function ask(run: ProcessRun, holder: Holder): Promise<string> {
   const read = (file: Parameters<typeof pemOf>[1]) => Buffer.from(pemOf(holder, file));
   const shown = { authority: read('ca.crt'), certificate: read('tls.crt'), key: read('tls.key') };
   const options = { timeoutMs: 5_000, clock, tls: unchanging(shown) };
-  return adminClient(addressIn(run, 'grpc'), options).identify();
+  return incarnationAt(addressIn(run, 'grpc'), options);
 }
 
 async function endAll(runs: readonly ProcessRun[]): Promise<void> {

@@ -28,6 +28,11 @@ export interface IdentifyRequest {
 
 export interface IdentifyReply {
   incarnation: string;
+  /**
+   * Address of the caller (`host:port`), as this node sees it. Behind a proxy or NAT, the address
+   * is another than the caller's own. Empty before release 1.1.
+   */
+  caller: string;
 }
 
 export interface DrainRequest {
@@ -174,13 +179,16 @@ export const IdentifyRequest: MessageFns<IdentifyRequest> = {
 };
 
 function createBaseIdentifyReply(): IdentifyReply {
-  return { incarnation: "" };
+  return { incarnation: "", caller: "" };
 }
 
 export const IdentifyReply: MessageFns<IdentifyReply> = {
   encode(message: IdentifyReply, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.incarnation !== "") {
       writer.uint32(10).string(message.incarnation);
+    }
+    if (message.caller !== "") {
+      writer.uint32(18).string(message.caller);
     }
     return writer;
   },
@@ -204,6 +212,14 @@ export const IdentifyReply: MessageFns<IdentifyReply> = {
             }
 
             message.incarnation = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.caller = reader.string();
             continue;
           }
         }
@@ -1218,7 +1234,10 @@ export const ReadLoadReply: MessageFns<ReadLoadReply> = {
 /** Administration of one node of a cluster (engine or limiter), for operators and other nodes. */
 export type AdminService = typeof AdminService;
 export const AdminService = {
-  /** Current incarnation of the node. A changed answer proves that the former incarnation is dead. */
+  /**
+   * Current incarnation of the node. A changed answer over a direct connection proves that the
+   * former incarnation is dead.
+   */
   identify: {
     path: "/identity_engine.v1.Admin/Identify" as const,
     requestStream: false as const,
@@ -1287,7 +1306,10 @@ export const AdminService = {
 } as const;
 
 export interface AdminServer extends UntypedServiceImplementation {
-  /** Current incarnation of the node. A changed answer proves that the former incarnation is dead. */
+  /**
+   * Current incarnation of the node. A changed answer over a direct connection proves that the
+   * former incarnation is dead.
+   */
   identify: handleUnaryCall<IdentifyRequest, IdentifyReply>;
   /**
    * Hands off every shard; the node takes none until the process ends. Answers at once; may be
@@ -1308,7 +1330,10 @@ export interface AdminServer extends UntypedServiceImplementation {
 }
 
 export interface AdminClient extends Client {
-  /** Current incarnation of the node. A changed answer proves that the former incarnation is dead. */
+  /**
+   * Current incarnation of the node. A changed answer over a direct connection proves that the
+   * former incarnation is dead.
+   */
   identify(
     request: IdentifyRequest,
     callback: (error: ServiceError | null, response: IdentifyReply) => void,
