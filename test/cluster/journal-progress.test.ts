@@ -9,7 +9,7 @@ const SECOND = 1_000 / LOOK_MS;
 /** Progress of the journals of `a` and `b` with a simulated clock. Calls `look` every 250 ms. */
 class ProgressScene {
   nowMs = 0;
-  readonly progress = new JournalProgress(0);
+  readonly progress = new JournalProgress(STALLED_MS.engine, 0);
   readonly next = { a: 0, b: 0 };
   reads = 0;
 
@@ -45,7 +45,7 @@ const stalled = suite('a watched journal');
 
 stalled('is stalled after 5 s without growth, and not earlier', () => {
   const scene = new ProgressScene();
-  scene.looks(STALLED_MS / LOOK_MS);
+  scene.looks(STALLED_MS.engine / LOOK_MS);
   assert.equal(scene.stalled, [false, false]);
   scene.looks(SECOND);
   assert.equal(scene.stalled, [true, true]);

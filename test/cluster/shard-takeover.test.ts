@@ -104,7 +104,7 @@ dead('are claimed only after the read lease of the node if its death is not prov
   assert.ok(scene.detector.isSealed('a-1'));
   assert.equal([scene.changes.length, scene.host.open.size], [0, 0]);
   assert.is(scene.host.steps.length, 1, 'the records are recovered meanwhile');
-  await scene.live(OPEN_AFTER_SEAL_MS + 3_000);
+  await scene.live(OPEN_AFTER_SEAL_MS.engine + 3_000);
   assert.is(scene.host.open.size, SHARDS);
 });
 

@@ -1,4 +1,5 @@
-/** Bounds of the shard controller and the failure detector: values, units and reasons. */
+/* Bounds of the shard controller and the failure detector: values, units and reasons. */
+import type { ShardedService } from '#storage/ports/cluster';
 
 /** Period of comparing the shard table with the ring, in milliseconds (architecture 3.4). */
 export const LOOK_PERIOD_MS = 1_000;
@@ -70,9 +71,13 @@ export const SUSPECTED_MS = 3_000;
 
 /**
  * Time without a change of a journal's `next` after which watchers may seal the journal, in
- * milliseconds (architecture 3.3).
+ * milliseconds (architecture 3.3). Shorter for limiters: a wrong seal costs a limiter little,
+ * because a meter has no history to recover.
  */
-export const STALLED_MS = 5_000;
+export const STALLED_MS: Readonly<Record<ShardedService, number>> = {
+  engine: 5_000,
+  limiter: 3_000,
+};
 
 /** Period of reading a journal's `next`, in milliseconds (architecture 3.3). */
 export const PROGRESS_PERIOD_MS = 1_000;
@@ -97,6 +102,11 @@ export const UNREACHABLE_MS = 15_000;
 
 /**
  * Wait between a seal without proof of death and the opening of the owner's shards, in
- * milliseconds: the read lease plus a margin (architecture 3.3).
+ * milliseconds (architecture 3.3). Engines: the read lease plus a margin, because the old owner may
+ * still answer reads. Limiters: none, because the new owner counts everything as used that the old
+ * owner may still grant.
  */
-export const OPEN_AFTER_SEAL_MS = 2_500;
+export const OPEN_AFTER_SEAL_MS: Readonly<Record<ShardedService, number>> = {
+  engine: 2_500,
+  limiter: 0,
+};

@@ -1,9 +1,11 @@
-import { OPEN_AFTER_SEAL_MS, SUSPECT_MS } from '#cluster/failover-timing';
+import { OPEN_AFTER_SEAL_MS, STALLED_MS, SUSPECT_MS } from '#cluster/failover-timing';
 import { JournalProgress, type ReadTimes } from '#cluster/journal-progress';
+import type { ShardedService } from '#storage/ports/cluster';
 import type { JournalHead } from '#storage/ports/journal';
 
 /** The node that collects evidence. */
 export type Watcher = {
+  readonly service: ShardedService;
   readonly incarnation: string;
   readonly node: string;
   /** Address of this process. An earlier incarnation with the same address is dead. */
@@ -65,7 +67,7 @@ export class Evidence {
 
   constructor(self: Watcher, nowMs: number) {
     this.self = self;
-    this.progress = new JournalProgress(nowMs);
+    this.progress = new JournalProgress(STALLED_MS[self.service], nowMs);
   }
 
   /** Replaces the set of watched owners. Returns whether an owner is new. */
@@ -147,7 +149,8 @@ export class Evidence {
    * time or earlier.
    */
   sealed(owner: string, isProvenDead: boolean, nowMs: number): boolean {
-    const openableMs = isProvenDead ? nowMs : nowMs + OPEN_AFTER_SEAL_MS;
+    const waitMs = isProvenDead ? 0 : OPEN_AFTER_SEAL_MS[this.self.service];
+    const openableMs = nowMs + waitMs;
     if (this.openableMs(owner) <= openableMs) return false;
     this.#sealed.set(owner, openableMs);
     return true;

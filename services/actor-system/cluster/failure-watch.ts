@@ -12,7 +12,7 @@ import { type Dial, Lifelines } from '#cluster/lifelines';
 import { Listeners, type Membership } from '#cluster/membership';
 import { toFault } from '#errors/fault';
 import { type Clock, every } from '#stdlib/clock';
-import type { ShardedService, ShardStore } from '#storage/ports/cluster';
+import type { ShardStore } from '#storage/ports/cluster';
 import type { JournalStore } from '#storage/ports/journal';
 
 /** Dependencies of a failure watch. */
@@ -28,9 +28,8 @@ type FailureWatchPorts = {
   readonly onBug: (error: unknown) => void;
 };
 
-/** Identity of the watching node, its service, and the prefix of its subjects. */
+/** The watching node, and the prefix of its subjects. */
 type FailureWatchConfig = Watcher & {
-  readonly service: ShardedService;
   readonly prefix: string;
   /**
    * Whether this process is the only one that uses the store. Every owner is then a predecessor of

@@ -1,4 +1,4 @@
-import { PROGRESS_PERIOD_MS, SLOW_MS, STALLED_MS } from '#cluster/failover-timing';
+import { PROGRESS_PERIOD_MS, SLOW_MS } from '#cluster/failover-timing';
 import type { JournalHead } from '#storage/ports/journal';
 
 type Progress = {
@@ -19,9 +19,12 @@ const GAP_MS_MAX = 1_000;
  */
 export class JournalProgress {
   readonly #progress = new Map<string, Progress>();
+  readonly #stalledMs: number;
   #lookedMs: number;
 
-  constructor(nowMs: number) {
+  /** `stalledMs`: time without growth after which a journal is stalled. */
+  constructor(stalledMs: number, nowMs: number) {
+    this.#stalledMs = stalledMs;
     this.#lookedMs = nowMs;
   }
 
@@ -61,10 +64,10 @@ export class JournalProgress {
     this.#startAgain(nowMs);
   }
 
-  /** Whether the journal has not grown for 5 s while this process was not slow. */
+  /** Whether the journal has not grown for `stalledMs` while this process was not slow. */
   isStalled(incarnation: string): boolean {
     const known = this.#progress.get(incarnation);
-    return known !== undefined && known.readMs - known.stalledSinceMs >= STALLED_MS;
+    return known !== undefined && known.readMs - known.stalledSinceMs >= this.#stalledMs;
   }
 
   /** Drops the state of a journal that is not watched any more. */

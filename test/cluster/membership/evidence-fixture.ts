@@ -1,8 +1,10 @@
 import { nextVerdict, type SealReason, type Verdict, verdicts } from '#cluster/failure-detector';
 import { Evidence, type HeadFound, type Probed } from '#cluster/failure-evidence';
+import type { ShardedService } from '#storage/ports/cluster';
 import type { JournalHead } from '#storage/ports/journal';
 
-const ME = { incarnation: 'me-1', node: 'me', address: 'me:1', isDirect: true };
+const NAMES = { incarnation: 'me-1', node: 'me', address: 'me:1' };
+const ME = { ...NAMES, service: 'engine' as ShardedService, isDirect: true };
 
 /** Result of a probe of an owner: a word, or the process that answered. */
 type Found = Exclude<Probed['kind'], 'answered'> | Extract<Probed, { kind: 'answered' }>;

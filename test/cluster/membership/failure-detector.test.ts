@@ -153,8 +153,15 @@ sealed('is recorded, and may be taken over after its read lease', () => {
   assert.equal(noted, { kind: 'noteSealed', owner: 'a-1' });
   const { evidence, nowMs } = scene;
   assert.ok(evidence.sealed('a-1', false, nowMs));
-  assert.is(evidence.openableMs('a-1'), nowMs + OPEN_AFTER_SEAL_MS);
+  assert.is(evidence.openableMs('a-1'), nowMs + OPEN_AFTER_SEAL_MS.engine);
   assert.not(evidence.sealed('a-1', false, nowMs + 1), 'the seal is already known');
+});
+
+// Catches a limiter whose accounts wait for a read lease that limits no grant.
+sealed('is taken over immediately if it is a limiter', () => {
+  const { evidence, nowMs } = new EvidenceScene(['a'], { service: 'limiter' });
+  assert.ok(evidence.sealed('a-1', false, nowMs));
+  assert.is(evidence.openableMs('a-1'), nowMs);
 });
 
 sealed('may be taken over immediately when its death is proven in the meantime', () => {

@@ -10,7 +10,7 @@ import { hearsEnough, type Verdict } from '#cluster/failure-detector';
 import { EvidenceScene, headOf, reasonOf } from '#test/cluster/membership/evidence-fixture';
 import { MANY, oneOfMany } from '#test/cluster/membership/watched-nodes';
 
-const STALLED_S = STALLED_MS / 1_000;
+const STALLED_S = STALLED_MS.engine / 1_000;
 const UNREACHABLE_S = UNREACHABLE_MS / 1_000;
 
 /**
@@ -33,6 +33,12 @@ stalled('is sealed after 5 s, although its heartbeats arrive and it listens', ()
   assert.is(stall(scene, 'a', STALLED_S - 1), undefined);
   const seal = { kind: 'seal', owner: 'a-1', reason: 'stalled' };
   assert.equal(stall(scene, 'a', 1), seal);
+});
+
+stalled('is sealed after 3 s if it is a limiter', () => {
+  const scene = new EvidenceScene(undefined, { service: 'limiter' });
+  assert.is(stall(scene, 'a', 2), undefined);
+  assert.is(reasonOf(stall(scene, 'a', 1)), 'stalled');
 });
 
 stalled('is not sealed before 5 s have passed since the last growth', () => {
