@@ -248,8 +248,10 @@ export class WebhookOwner {
       try {
         if (edges.length > 0) return await this.#askedOnce(this.#random.pick(edges), command);
       } catch (error) {
-        if (!(error instanceof Fault && error.code === 'service_unavailable')) throw error;
-        if (world.nowMs > endMs) {
+        if (!(error instanceof Fault)) throw error;
+        // An acknowledged endpoint exists, so every other refusal means that it was lost.
+        const isLost = error.code !== 'service_unavailable';
+        if (isLost || world.nowMs > endMs) {
           throw new Violation(`${this.#id}: no answer to ${command.kind}: ${error.message}`);
         }
       }
