@@ -143,8 +143,8 @@ export class CommitLog {
 
   /**
    * Whether an answer may come from memory alone (read lease, architecture 3.3). The last
-   * successful append must have begun so recently that no other node can have opened these shards
-   * since.
+   * successful append must have begun so recently that no other engine can have opened these shards
+   * since. Limiters do not depend on the lease: watermarks limit their grants.
    */
   isLeased(): boolean {
     if (this.#journal.isOnlyWriter) return this.#failure === undefined;

@@ -145,7 +145,7 @@ export class Evidence {
 
   /**
    * Records that an owner's journal is sealed. Without proof of death, the owner's read lease may
-   * still be running, so its shards open later. Returns false if the shards already open at this
+   * still be running, so shards of an engine open later. Returns false if the shards already open at this
    * time or earlier.
    */
   sealed(owner: string, isProvenDead: boolean, nowMs: number): boolean {

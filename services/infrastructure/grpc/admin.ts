@@ -416,7 +416,8 @@ export type IdentifiedConnection = {
 
 /** Options of a connection that stays open without calls. */
 const HELD_OPEN = {
-  // gRPC closes an idle connection after 30 minutes, unless this time is longer than it can count.
+  // The longest time of a timer, 24 days. By default, gRPC closes an idle connection after 30
+  // minutes.
   'grpc.client_idle_timeout_ms': 2 ** 31 - 1,
   // Ends a connection to a machine that has vanished.
   'grpc.keepalive_time_ms': HELD_KEEPALIVE_MS,
