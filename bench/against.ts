@@ -19,7 +19,7 @@ import { startedPrinter } from '#bench/progress';
 
 /**
  * Minimum median ratio of requests per second, and maximum median ratio of the CPU time per request.
- * With limits of 3 %, two of three comparisons of a commit with itself reported a loss.
+ * docs/scale.md says how often comparisons of a commit with itself report a loss.
  */
 const RATE_MIN = 0.95;
 const COST_MAX = 1.05;

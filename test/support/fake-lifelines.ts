@@ -1,12 +1,12 @@
-import type { Dialed } from '#cluster/lifelines';
+import type { ConnectionEnd, Dialed } from '#cluster/lifelines';
 
 /** Lifelines to addresses of invented processes, open until `end`. */
 export class FakeLifelines {
-  readonly #open = new Map<string, Set<(how: 'closed' | 'broken') => void>>();
+  readonly #open = new Map<string, Set<(how: ConnectionEnd) => void>>();
 
   /** Result of a connection to a process, with an open lifeline. */
   identified(address: string, incarnation: string, isDirect = true): Dialed {
-    const { promise, resolve } = Promise.withResolvers<'closed' | 'broken'>();
+    const { promise, resolve } = Promise.withResolvers<ConnectionEnd>();
     const open = this.#open.get(address) ?? new Set();
     this.#open.set(address, open.add(resolve));
     const lifeline = {
@@ -23,7 +23,7 @@ export class FakeLifelines {
   }
 
   /** Ends all lifelines to an address: by a FIN, or by a RST (`broken`). */
-  end(address: string, how: 'closed' | 'broken' = 'closed'): void {
+  end(address: string, how: ConnectionEnd = 'closed'): void {
     for (const resolve of this.#open.get(address) ?? []) resolve(how);
     this.#open.delete(address);
   }

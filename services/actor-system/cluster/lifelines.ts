@@ -10,15 +10,18 @@
 import type { Probed } from '#cluster/failure-evidence';
 import { type Clock, sleep } from '#stdlib/clock';
 
+/**
+ * End of a connection. `closed`: by a FIN of the other side, without a goodbye of either side.
+ * `broken`: in any other way.
+ */
+export type ConnectionEnd = 'closed' | 'broken';
+
 /** A connection over which a node has named its incarnation. Disposing closes the connection. */
 export interface Lifeline extends Disposable {
   /** Whether the connection leads directly to the node. A proxy can also send a FIN. */
   readonly isDirect: boolean;
-  /**
-   * Resolves when the connection has ended. `closed`: by a FIN of the other side, without a goodbye
-   * of either side. `broken`: in any other way.
-   */
-  readonly ended: Promise<'closed' | 'broken'>;
+  /** Resolves when the connection has ended. */
+  readonly ended: Promise<ConnectionEnd>;
 }
 
 /**
@@ -126,7 +129,7 @@ export class Lifelines implements Disposable {
     return isProof ? { kind: 'answered', incarnation: found } : { kind: 'listening' };
   }
 
-  #drop(incarnation: string, address: string, lifeline: Lifeline, how: 'closed' | 'broken'): void {
+  #drop(incarnation: string, address: string, lifeline: Lifeline, how: ConnectionEnd): void {
     const owner = this.#owners.get(incarnation);
     if (owner?.lifeline !== lifeline) return;
     owner.lifeline = undefined;

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import type { Dialed, Lifeline } from '#cluster/lifelines';
+import type { ConnectionEnd, Dialed, Lifeline } from '#cluster/lifelines';
 import { type IdentifiedConnection, identify } from '#grpc/admin';
 import type { WireTls } from '#grpc/tls';
 import { type Clock, systemClock } from '#stdlib/clock';
@@ -35,7 +35,7 @@ export async function dial(address: string, options: DialOptions): Promise<Diale
 }
 
 function lifelineOn({ socket, caller, isOpen, close }: IdentifiedConnection): Lifeline {
-  const { promise, resolve } = Promise.withResolvers<'closed' | 'broken'>();
+  const { promise, resolve } = Promise.withResolvers<ConnectionEnd>();
   // A live peer that closes the connection, and a keepalive of this side, announce the end first.
   socket.once('end', () => resolve(isOpen() ? 'closed' : 'broken'));
   socket.once('close', () => resolve('broken'));

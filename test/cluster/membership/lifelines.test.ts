@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Probed } from '#cluster/failure-evidence';
-import { type Dialed, Lifelines } from '#cluster/lifelines';
+import { type ConnectionEnd, type Dialed, Lifelines } from '#cluster/lifelines';
 import { FakeLifelines } from '#test/support/fake-lifelines';
 import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
@@ -38,7 +38,7 @@ function newScene({ isDirect = true } = {}) {
     dials: () => dials,
     probe: (isHeard = true): Promise<Probed> => lifelines.probe('owner', ADDRESS, isHeard),
     /** Ends the open lifelines; connections then find `next`. */
-    async end(how: 'closed' | 'broken', ...next: readonly Found[]): Promise<void> {
+    async end(how: ConnectionEnd, ...next: readonly Found[]): Promise<void> {
       find(...next);
       fake.end(ADDRESS, how);
       await pass(500);

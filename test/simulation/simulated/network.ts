@@ -1,4 +1,4 @@
-import type { Dialed, Lifeline } from '#cluster/lifelines';
+import type { ConnectionEnd, Dialed, Lifeline } from '#cluster/lifelines';
 import type { SimulatedListener } from '#test/simulation/simulated/listener';
 import type { SimulatedProcess } from '#test/simulation/simulated/process';
 import type { World } from '#test/simulation/world';
@@ -34,7 +34,7 @@ export type LifelineFlaw = 'resetIsFin' | 'goodbyeIsFin' | 'proxyIsDirect';
 /** An open lifeline in the simulated network. */
 type OpenLifeline = {
   readonly to: SimulatedProcess;
-  readonly end: (how: 'closed' | 'broken') => void;
+  readonly end: (how: ConnectionEnd) => void;
 };
 
 /** A network without faults. */
@@ -157,8 +157,8 @@ export class SimulatedNetwork {
   }
 
   #lifeline(from: SimulatedProcess, to: SimulatedProcess): Lifeline {
-    const { promise, resolve } = Promise.withResolvers<'closed' | 'broken'>();
-    const end = (how: 'closed' | 'broken'): void => {
+    const { promise, resolve } = Promise.withResolvers<ConnectionEnd>();
+    const end = (how: ConnectionEnd): void => {
       this.#lifelines.delete(open);
       from.deliver(() => resolve(how));
     };
