@@ -45,6 +45,14 @@ export function untilStored(
   return untilNone(count, 'records are not stored yet', print, STORED_MS_MAX);
 }
 
+/** As `untilStored`, but a quick run does not wait the two minutes until the last checkpoints. */
+export async function untilStoredIn(
+  { isQuick, print }: { readonly isQuick: boolean; readonly print: (line: string) => void },
+  metricsUrls: readonly string[],
+): Promise<void> {
+  if (!isQuick) await untilStored(metricsUrls, print);
+}
+
 /**
  * Resolves when gauge `count` reaches zero. First waits until the gauge includes recent changes.
  * Throws after `msMax` ms.

@@ -2,7 +2,7 @@ import { type DurableService, startDurable } from '#bench/durable/service';
 import { HttpCaller } from '#bench/load/http-caller';
 import { at } from '#bench/load/process-answer';
 import { cpuMicros } from '#bench/measures/cpu-time';
-import { untilStored } from '#bench/measures/gauges';
+import { untilStoredIn } from '#bench/measures/gauges';
 import { Inspector } from '#bench/measures/inspector';
 import { mebibytes } from '#bench/measures/statistics';
 import { figure, type Part } from '#bench/page/part';
@@ -45,9 +45,8 @@ export const history: Part = {
     const { residentBytes: afterLoad } = await inspector.memory();
     const cpuPerObservation = await cpu.micros();
     print(`${taken.overtaken} batches arrived after a later batch and were sent again`);
-    // A quick run does not wait two minutes for checkpoints.
     const { ms: storedMs } = await timed(async () => {
-      if (!isQuick) await untilStored(service.metricsUrls, print);
+      await untilStoredIn({ isQuick, print }, service.metricsUrls);
     });
     print('reading pages');
     const times = await readPages(long, size.pages);

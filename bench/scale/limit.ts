@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { untilStored } from '#bench/measures/gauges';
+import { untilStoredIn } from '#bench/measures/gauges';
 import { BYTES_PER_MIB } from '#bench/measures/statistics';
 import { atMost, type Figure, figure, type Part } from '#bench/page/part';
 import { startInspectedEngine } from '#bench/scale/fail-over/inspected-engine';
@@ -77,8 +77,7 @@ export const limit: Part = {
     const disturbed = await others.during(() => hostile.hammer(untilMs));
     const during = await inspector.memory();
     print(answersOf(hostile));
-    // A quick run does not wait two minutes for checkpoints.
-    if (!isQuick) await untilStored(service.metricsUrls, print);
+    await untilStoredIn({ isQuick, print }, service.metricsUrls);
     const after = await stage('after');
 
     const stages = [before, loaded, { residentBytes: during.residentBytes }, after];

@@ -1,6 +1,6 @@
 import { type DurableService, startDurable } from '#bench/durable/service';
 import { HttpCaller } from '#bench/load/http-caller';
-import { activeInstances, ownedShards, untilStored } from '#bench/measures/gauges';
+import { activeInstances, ownedShards, untilStoredIn } from '#bench/measures/gauges';
 import { figure, type Part } from '#bench/page/part';
 import { untilAnswered } from '#bench/processes/readiness';
 import { temporaryFolder } from '#bench/processes/temporary-folder';
@@ -36,8 +36,7 @@ export const listing: Part = {
     using caller = new HttpCaller(service.address, service.key);
     const listed = await ListedInstances.create(caller, size.instances, print);
     const rates = ratesOf(listed.answeredMs.slice(size.warmUp));
-    // A quick run does not wait two minutes for checkpoints.
-    if (!isQuick) await untilStored(service.metricsUrls, print);
+    await untilStoredIn({ isQuick, print }, service.metricsUrls);
     print('restarting the engine');
     await restart(service);
     const read = async (page: ListedPage): Promise<number> => {

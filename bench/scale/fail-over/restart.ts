@@ -1,5 +1,5 @@
 import { startDurable } from '#bench/durable/service';
-import { unflushedRecords, untilStored } from '#bench/measures/gauges';
+import { unflushedRecords, untilStoredIn } from '#bench/measures/gauges';
 import { numberText } from '#bench/measures/statistics';
 import { atMost, type Figure, type Findings, type Part } from '#bench/page/part';
 import { temporaryFolder } from '#bench/processes/temporary-folder';
@@ -50,10 +50,7 @@ export const restart: Part = {
     await using service = await startDurable({ engines: 1, folder: temporaryFolder(), print });
     using instances = new ObservedInstances(service, print);
     const fleet = new EngineFleet(service);
-    // A quick run does not wait two minutes for checkpoints.
-    const storedAll = async () => {
-      if (!isQuick) await untilStored(service.metricsUrls, print);
-    };
+    const storedAll = () => untilStoredIn({ isQuick, print }, service.metricsUrls);
     await instances.create(count);
     await instances.observeEach(Array.from({ length: count }, (_, i) => i));
     await storedAll();

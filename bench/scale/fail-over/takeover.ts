@@ -1,7 +1,7 @@
 import { UNFLUSHED_RECORDS_MAX } from '#actor-runtime/actor-bounds';
 import { SHARDS, startDurable } from '#bench/durable/service';
 import { metricsOf, sumOf } from '#bench/measures/cycle-count';
-import { unflushedRecords, untilStored } from '#bench/measures/gauges';
+import { unflushedRecords, untilStoredIn } from '#bench/measures/gauges';
 import { mebibytes, spreadOf, spreadText } from '#bench/measures/statistics';
 import { rounded } from '#bench/page/comparison';
 import type { Findings, Part, Quantity } from '#bench/page/part';
@@ -84,7 +84,7 @@ export const takeover: Part = {
       while (rounds.length < tail.times) {
         const scene = { fleet, owners, instances, print };
         if (kills > 0) await startAgain(scene, (kills - 1) % ENGINES);
-        if (!isQuick) await untilStored(service.metricsUrls, print);
+        await untilStoredIn({ isQuick, print }, service.metricsUrls);
         await keepFromStoring(scene, kills % ENGINES);
         rounds.push(await measureKill(scene, kills % ENGINES, tail));
         kills += 1;
