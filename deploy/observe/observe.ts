@@ -56,7 +56,7 @@ function welcome({ alertmanager }: ObservePlan, pages: string): string {
     `  Firing      ${alertmanager.address}   firing alerts, which are not sent`,
     '',
     'Meaning of each alert and what to do: docs/runbook.md. Pictures of the dashboards:',
-    'docs/dashboards.md. Grafana with Docker: deploy/compose.yaml. To stop: make observe-down',
+    'docs/dashboards.md. To stop: make observe-down',
     '',
   ].join('\n');
 }

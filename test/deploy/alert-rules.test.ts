@@ -10,7 +10,6 @@ import { runbookOf } from '#deploy/observe/alert';
 import { observePlan, prometheusSettings } from '#deploy/observe/observe-plan';
 import { ALERTS, RULE_TESTS_FILES, RULES_FILE, rulesText } from '#deploy/observe/rule-files';
 import { METRICS } from '#telemetry/metrics';
-import { configText } from '#test/deploy/compose-file';
 import { prometheusOrSkip } from '#test/support/servers/prometheus';
 
 /** Timeout in ms. Test cases over three days take 20 s. */
@@ -78,16 +77,11 @@ alerts(
 );
 
 // Report 39: Links of alerts had no base address that someone could set.
-alerts('uses only external labels that `make observe` and compose.yaml set', () => {
+alerts('uses only external labels that `make observe` sets', () => {
   const named = new Set(rulesText().match(/(?<=\$externalLabels\.)\w+/g));
   const cluster = clusterPlan({ folder: '/nowhere', ports: 8_400 });
-  for (const settings of [
-    prometheusSettings(cluster, observePlan(cluster)),
-    configText('prometheus'),
-  ]) {
-    const { global } = parse(settings);
-    assert.equal(Object.keys(global.external_labels).toSorted(), [...named].toSorted());
-  }
+  const { global } = parse(prometheusSettings(cluster, observePlan(cluster)));
+  assert.equal(Object.keys(global.external_labels).toSorted(), [...named].toSorted());
 });
 
 // Report 39: An alert that was pending when its fault ended fired afterwards.

@@ -11,13 +11,13 @@ import { formatApiKey } from '#accounts/api-key';
 import { clusterPlan } from '#deploy/local/cluster-plan';
 import { startBalancer } from '#deploy/local/processes/service-process';
 import { freePort } from '#deploy/local/servers/free-port';
-import { type EdgePorts, haproxyPath, startComposeBalancer } from '#test/deploy/compose-balancer';
+import { type EdgePorts, haproxyPath, startHaproxy } from '#test/deploy/haproxy';
 import { newCaller } from '#test/support/calls/caller';
 import { startStandalone } from '#test/support/servers/service';
 
 /*
  * Balancers pass the caller's address to edges, so that edges limit only the sender of unknown
- * keys. Tests the local balancer, and the compose file's balancer if HAProxy is installed.
+ * keys. Tests the local balancer, and `deploy/haproxy.cfg` if HAProxy is installed.
  */
 
 /** Number of unknown keys per minute after which an edge looks up fewer keys of their address. */
@@ -32,7 +32,7 @@ if (isSkipped && process.env['CI'] === 'true') throw new Error('there is no HAPr
 if (isSkipped) console.log('skipped because there is no HAProxy (apt-get install haproxy)');
 
 /**
- * Connections to open from an address. More than the compose balancer's limit of 400, because a
+ * Connections to open from an address. More than HAProxy's limit of 400, because a
  * busy machine drops connections before HAProxy counts them.
  */
 const CONNECTIONS_OPENED = 440;
@@ -124,14 +124,14 @@ local('limits only the caller with unknown keys', async () => {
   }
 });
 
-const compose = plainSuite('an edge behind the balancer of the compose file');
-const behind = isSkipped ? compose.skip : compose;
+const haproxy = plainSuite('an edge behind HAProxy with deploy/haproxy.cfg');
+const behind = isSkipped ? haproxy.skip : haproxy;
 const TRUSTING = { SERVICE_TRUSTED_PROXIES: '127.0.0.1/32' };
 
 behind('limits only the caller with unknown keys, despite forged headers', async () => {
   await using service = await startStandalone(TRUSTING);
   const ports = portsOf(service);
-  await using balancer = await startComposeBalancer(program ?? '', { edges: [ports, ports] });
+  await using balancer = await startHaproxy(program ?? '', { edges: [ports, ports] });
   await assertDistinguished(balancer.port, { 'x-forwarded-for': '10.9.9.' });
   assert.match(service.log(), /"address":"127\.0\.0\.2".*too many refused keys/);
   assert.not.match(service.log(), /10\.9\.9/);
@@ -141,7 +141,7 @@ behind('answers several calls on a kept-alive connection', async () => {
   await using service = await startStandalone(TRUSTING);
   const caller = await newCaller(service);
   const ports = portsOf(service);
-  await using balancer = await startComposeBalancer(program ?? '', { edges: [ports, ports] });
+  await using balancer = await startHaproxy(program ?? '', { edges: [ports, ports] });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const from = { port: balancer.port, localAddress: '127.0.0.2' };
   for (let calls = 0; calls < 5; calls += 1) {
@@ -155,7 +155,7 @@ behind('answers several calls on a kept-alive connection', async () => {
 behind('accepts other addresses while an address holds its maximum of connections', async () => {
   await using service = await startStandalone(TRUSTING);
   const ports = portsOf(service);
-  await using balancer = await startComposeBalancer(program ?? '', { edges: [ports, ports] });
+  await using balancer = await startHaproxy(program ?? '', { edges: [ports, ports] });
   const statusFrom = (localAddress: string) =>
     ask({ port: balancer.port, localAddress }, {}).then(
       ({ status }) => status,
@@ -188,12 +188,12 @@ async function heldConnections(port: number, localAddress: string): Promise<Disp
   };
 }
 
-const gone = plainSuite('the balancer of the compose file without a ready edge');
+const gone = plainSuite('HAProxy without a ready edge');
 const alone = isSkipped ? gone.skip : gone;
 
 alone("answers 503 in the API's error format, with all headers", async () => {
   const nowhere = { port: await freePort(), operatorsPort: await freePort() };
-  await using balancer = await startComposeBalancer(program ?? '', { edges: [nowhere, nowhere] });
+  await using balancer = await startHaproxy(program ?? '', { edges: [nowhere, nowhere] });
   const answer = await ask({ port: balancer.port, localAddress: '127.0.0.2' }, {});
   assert.is(answer.status, 503);
   const { error, details } = JSON.parse(answer.body);
@@ -207,4 +207,4 @@ alone("answers 503 in the API's error format, with all headers", async () => {
   assert.ok(inS > 55 && inS < 65, `${inS}`);
 });
 
-for (const each of [local, compose, gone]) each.run();
+for (const each of [local, haproxy, gone]) each.run();

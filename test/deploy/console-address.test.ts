@@ -10,12 +10,12 @@ import { startBalancer } from '#deploy/local/processes/service-process';
 import { freePort } from '#deploy/local/servers/free-port';
 import { Browser } from '#test/console/browser';
 import { PASSWORD, tokenIn } from '#test/console/console-fixture';
-import { type EdgePorts, haproxyPath, startComposeBalancer } from '#test/deploy/compose-balancer';
+import { type EdgePorts, haproxyPath, startHaproxy } from '#test/deploy/haproxy';
 import { type ProcessRun, runMain } from '#test/support/process-run';
 
 /*
- * Tests the console behind the balancer of `make cluster` and of the compose file. Pages and links
- * have the balancer's address, the audit trail has the user's address, and event streams are not
+ * Tests the console behind the balancer of `make cluster` and behind `deploy/haproxy.cfg`. Pages and
+ * links have the balancer's address, the audit trail has the user's address, and event streams are not
  * buffered.
  */
 
@@ -88,9 +88,9 @@ async function localBalancer({ edge, console: page, consolePort }: Place): Promi
   };
 }
 
-/** The balancer of the compose file. */
-const composeBalancer = ({ edge, console: page, consolePort }: Place): Promise<Balancer> =>
-  startComposeBalancer(program ?? '', { edges: [edge, edge], consoles: [page, page], consolePort });
+/** HAProxy with `deploy/haproxy.cfg`. */
+const haproxy = ({ edge, console: page, consolePort }: Place): Promise<Balancer> =>
+  startHaproxy(program ?? '', { edges: [edge, edge], consoles: [page, page], consolePort });
 
 async function entered({ run, browser }: Scene): Promise<void> {
   const [, link = ''] = /Console {2}(\S+)/.exec(run.stdout()) ?? [];
@@ -100,10 +100,10 @@ async function entered({ run, browser }: Scene): Promise<void> {
 
 for (const [name, open, variables] of [
   ['make cluster', localBalancer, {}],
-  ['the compose file', composeBalancer, { SERVICE_TRUSTED_PROXIES: '127.0.0.1/32' }],
+  ['deploy/haproxy.cfg', haproxy, { SERVICE_TRUSTED_PROXIES: '127.0.0.1/32' }],
 ] as const) {
   const suite = plainSuite(`a service behind the balancer of ${name}`);
-  const there = program === undefined && open === composeBalancer ? suite.skip : suite;
+  const there = program === undefined && open === haproxy ? suite.skip : suite;
 
   there('accepts console requests only at the address in its links', async () => {
     await behind(variables, open, async (scene) => {

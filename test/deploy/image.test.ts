@@ -1,25 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { composeFile, configText, mountedIn } from '#test/deploy/compose-file';
 
-/** Exceptions for containers in compose.yaml, with reasons. */
-const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
-  // At start, the image writes its settings to /etc/cassandra.
-  cassandra: ['writes below its root'],
-};
-
-/** Ports published on loopback: API, console and monitoring. */
-const PUBLISHED: Readonly<Record<string, readonly string[]>> = {
-  balancer: ['127.0.0.1:8000:8000', '127.0.0.1:8002:8002'],
-  prometheus: ['127.0.0.1:9090:9090'],
-  grafana: ['127.0.0.1:3000:3000'],
-};
-
-const { services, secrets, configs } = composeFile();
-const containers = Object.entries(services);
-const ours = containers.filter(([, { image }]) => image === 'identity-engine');
-const text = readFileSync('deploy/compose.yaml', 'utf8');
 const containerfile = readFileSync('deploy/Containerfile', 'utf8');
 const stages = containerfile.split(/^(?=FROM )/m).slice(1);
 
@@ -63,81 +45,4 @@ image('contains neither documentation pages nor secrets', () => {
   assert.not.match(containerfile, /DOCS_ENABLED|SECRET|PASSWORD|TOKEN/);
 });
 
-const secret = suite('the cluster secret in compose.yaml');
-
-secret('has no default, but is a generated file outside the repository', () => {
-  assert.equal(secrets, { 'cluster-secret': { file: 'secrets/cluster' } });
-  assert.match(
-    text,
-    /^# .*mkdir -m 700 deploy\/secrets && openssl rand -hex 32 >deploy\/secrets\/cluster/m,
-  );
-  assert.match(readFileSync('.gitignore', 'utf8'), /^deploy\/secrets\/$/m);
-});
-
-secret('is in no environment variable, which other users could read', () => {
-  assert.not.match(text, /\$\{/);
-  assert.not.match(text, /^ *\w*(SECRET|PASSWORD|TOKEN|HEADERS)\w*(?<!_FILE): /m);
-});
-
-secret('is mounted in every process except migrate', () => {
-  for (const [name, { environment, secrets: mounted }] of ours) {
-    const needed = name === 'migrate' ? [] : ['cluster-secret'];
-    assert.equal(mounted, needed, name);
-    const files = needed.map((each) => `/run/secrets/${each}`);
-    assert.equal([environment?.['SERVICE_CLUSTER_SECRET_FILE'] ?? []].flat(), files, name);
-  }
-});
-
-const settings = suite('the settings in compose.yaml');
-
-settings('are files of this repository, each mounted in a container', () => {
-  const mounted = containers.flatMap(([, container]) => mountedIn(container));
-  for (const name of Object.keys(configs)) {
-    assert.ok(mounted.includes(name), name);
-    assert.ok(configText(name).length > 0, name);
-  }
-});
-
-for (const [name, container] of containers) {
-  const confined = suite(`the container ${name}`);
-  const may = (what: string): boolean => EXCEPTIONS[name]?.includes(what) ?? false;
-
-  confined('runs as an unprivileged user and cannot gain privileges', () => {
-    assert.equal(container.cap_drop, ['ALL']);
-    assert.is(container.cap_add, undefined);
-    assert.is(container.privileged, undefined);
-    assert.equal(container.security_opt, ['no-new-privileges:true']);
-    assert.match(container.user ?? '', /^[1-9]\d*:[1-9]\d*$/);
-  });
-
-  confined('has a read-only root file system, unless it is in the list of exceptions', () => {
-    assert.is(container.read_only, !may('writes below its root'));
-  });
-
-  confined('mounts only files, because its root is read-only', () => {
-    for (const mounted of mountedIn(container)) {
-      const source = configs[mounted] ?? secrets[mounted];
-      assert.equal(Object.keys(source ?? {}), ['file'], mounted);
-    }
-  });
-
-  confined('uses an image that is pinned by digest or built here', () => {
-    if (container.image !== 'identity-engine') assert.match(container.image, PINNED);
-  });
-
-  confined('publishes only the expected ports, on loopback', () => {
-    assert.equal(container.ports, PUBLISHED[name]);
-  });
-
-  confined('has a health check without a shell', () => {
-    for (const word of container.healthcheck?.test ?? []) assert.type(word, 'string');
-  });
-
-  confined('serves no documentation pages', () => {
-    assert.is(container.environment?.['SERVICE_DOCS_ENABLED'], undefined);
-  });
-
-  confined.run();
-}
-
-for (const each of [image, secret, settings]) each.run();
+image.run();

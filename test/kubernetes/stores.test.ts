@@ -4,7 +4,6 @@ import * as assert from 'uvu/assert';
 import { parse, parseAllDocuments } from 'yaml';
 import { readConfig } from '#config';
 import { NEEDED_SETTINGS, SAFE_REPLICATION } from '#storage/cassandra/server-settings';
-import { composeFile } from '#test/deploy/compose-file';
 
 const STORES = 'deploy/kubernetes/stores';
 const LOCAL = 'deploy/kubernetes/overlays/local';
@@ -38,13 +37,6 @@ function usersIn(conf: string): readonly User[] {
       return { user, permissions: { publish, subscribe: listOf('subscribe') ?? [] } };
     },
   );
-}
-
-/** The container of a server in the compose file. */
-function composed(name: string) {
-  const container = composeFile().services[name];
-  assert.ok(container, name);
-  return container;
 }
 
 const cassandra = suite('Cassandra in the manifests');
@@ -82,15 +74,6 @@ cassandra('requires passwords, and encrypts traffic between nodes', () => {
   assert.equal(settings.server_encryption_options, { internode_encryption: 'all' });
 });
 
-cassandra('has the same image and variables in the local overlay and in compose.yaml', () => {
-  const { image, environment } = composed('cassandra');
-  const [server] = parseAllDocuments(read(`${LOCAL}/cassandra.yaml`)).map((each) => each.toJS());
-  const [container] = server.spec.template.spec.containers;
-  assert.is(container.image, image);
-  const variables = container.env.map(({ name, value }: Record<string, string>) => [name, value]);
-  assert.equal(Object.fromEntries(variables), environment);
-});
-
 /** DNS names in a store's certificate. */
 function namesIn(certificate: string): readonly string[] {
   const all = parseAllDocuments(read(`${STORES}/certificates.yaml`)).map((each) => each.toJS());
@@ -119,12 +102,6 @@ nats('has the configured address, and starts with a TLS handshake', () => {
   assert.is(values.config.nats.tls.enabled, true);
   assert.is(values.config.nats.tls.merge.handshake_first, true);
   assert.ok(values.config.cluster.replicas >= 3);
-});
-
-nats('has the same image in the local overlay and in compose.yaml', () => {
-  const { image } = composed('nats');
-  const [server] = parseAllDocuments(read(`${LOCAL}/nats.yaml`)).map((each) => each.toJS());
-  assert.is(server.spec.template.spec.containers[0].image, image);
 });
 
 for (const each of [cassandra, nats]) each.run();

@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { describeVariables, readConfig } from '#config';
+import { readConfig } from '#config';
 import {
   type ClusterPlan,
   clusterPlan,
@@ -137,24 +136,3 @@ changed('a node without free ports in the block cannot join', () => {
 });
 
 changed.run();
-
-const compose = suite('deploy/compose.yaml');
-const text = readFileSync('deploy/compose.yaml', 'utf8');
-
-compose('has the processes of the plan, and monitoring', () => {
-  const services = text.slice(text.indexOf('\nservices:'), text.indexOf('\nvolumes:'));
-  const names = [...services.matchAll(/^ {2}(\w+):/gm)].map(([, name = '']) => name);
-  const { processes } = clusterPlan({ folder: '/nowhere', ports: 8_400 });
-  const planned = processes.map(({ name }) => name);
-  const besides = ['migrate', 'prometheus', 'grafana'];
-  assert.equal(names.sort(), [...planned, ...besides].sort());
-});
-
-compose('sets only variables that the service accepts', () => {
-  const known = new Set(describeVariables().map(({ name }) => name));
-  const set = [...text.matchAll(/\bSERVICE_\w+/g)].map(([name]) => name);
-  assert.ok(set.length > 10);
-  for (const name of set) assert.ok(known.has(name), name);
-});
-
-compose.run();

@@ -1,10 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { programPath } from '#deploy/local/install/program-path';
 import { freePort } from '#deploy/local/servers/free-port';
 import { type LocalServer, startServer } from '#deploy/local/servers/local-server';
-import { configText } from '#test/deploy/compose-file';
 
 /** Ports of a process, for callers and for probes. */
 export type EdgePorts = { readonly port: number; readonly operatorsPort: number };
@@ -23,12 +22,12 @@ type Scene = {
   readonly consolePort?: number;
 };
 
-/** Starts the balancer of `compose.yaml` in front of processes on this machine. */
-export async function startComposeBalancer(
+/** Starts HAProxy with the shipped configuration in front of processes on this machine. */
+export async function startHaproxy(
   program: string,
   { edges, consoles = edges, ...given }: Scene,
 ): Promise<AsyncDisposable & { readonly port: number }> {
-  const folder = mkdtempSync(join(tmpdir(), 'identity-engine-compose-'));
+  const folder = mkdtempSync(join(tmpdir(), 'identity-engine-haproxy-'));
   const port = await freePort();
   const consolePort = given.consolePort ?? (await freePort());
   const file = join(folder, 'haproxy.cfg');
@@ -36,7 +35,7 @@ export async function startComposeBalancer(
     { bound: 8_000, port, name: 'edge', targets: edges },
     { bound: 8_002, port: consolePort, name: 'console', targets: consoles },
   ];
-  writeFileSync(file, entrances.reduce(moved, configText('balancer')));
+  writeFileSync(file, entrances.reduce(moved, readFileSync('deploy/haproxy.cfg', 'utf8')));
   const server: LocalServer = await startServer(
     { folder, logFolder: folder },
     {
@@ -59,7 +58,7 @@ export async function startComposeBalancer(
 
 /** A frontend of the committed configuration, and its backends. */
 type Entrance = {
-  /** Port on which both the frontend and its backends listen in their containers. */
+  /** Port of the frontend and of its backends in the configuration. */
   readonly bound: number;
   readonly port: number;
   readonly name: string;
@@ -74,7 +73,6 @@ function moved(committed: string, { bound, port, name, targets }: Entrance): str
     text = text.replace(from, to);
   };
   replace(`bind :${bound}`, `bind 127.0.0.1:${port}`);
-  replace(' resolvers docker init-addr last,libc,none', '');
   for (const [index, target] of targets.entries()) {
     const named = `${name}${index + 1}`;
     const here = `${named} 127.0.0.1:${target.port} port ${target.operatorsPort}`;
