@@ -77,7 +77,7 @@ export class TallyCluster {
     };
     const ports = {
       clock: unlike.clock ?? this.#clockOf(name),
-      bus: unlike.bus ?? this.#busOf(name),
+      bus: unlike.bus ?? this.busOf(name),
       clocks: unlike.clocks,
       journals: this.journals,
       shards: this.shards,
@@ -98,6 +98,10 @@ export class TallyCluster {
     this.#dead.add(name);
     this.#nodes.delete(`${name}:1`);
     this.#lifelines.end(`${name}:1`);
+  }
+
+  isDead(name: string): boolean {
+    return this.#dead.has(name);
   }
 
   /** Metrics of a node's process whose names match. */
@@ -141,7 +145,7 @@ export class TallyCluster {
   }
 
   /** Bus of a process: it neither sends nor receives after the end of the process. */
-  #busOf(name: string): Bus {
+  busOf(name: string): Bus {
     const { bus } = this;
     return {
       isConnected: true,

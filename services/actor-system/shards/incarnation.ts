@@ -279,7 +279,7 @@ function controllerOf(
       detector: parts.detector,
       host: parts.shards,
       fence: (why) => parts.writer.fence(why),
-      isConnected: () => bus.isConnected,
+      isConnected: () => bus.hearsNodes ?? bus.isConnected,
       onMoved: metrics.moved,
       onTakenOver: ({ from, shards: count, seconds }) => {
         const fromNode = parts.members.nodeOf(from);

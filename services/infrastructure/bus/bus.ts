@@ -29,6 +29,11 @@ export interface Bus extends AsyncDisposable {
   /** Whether messages can reach other processes now, as far as this process knows. */
   readonly isConnected: boolean;
   /**
+   * Whether messages of nodes arrive now, also without the server of the bus. Undefined: equal to
+   * `isConnected`.
+   */
+  readonly hearsNodes?: boolean;
+  /**
    * Publishes to all subscribers, including subscribers in this process. Drops the message while
    * disconnected.
    */

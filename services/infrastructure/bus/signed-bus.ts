@@ -35,6 +35,8 @@ export type SignedBusOptions = {
    * all.
    */
   readonly cluster?: string | undefined;
+  /** Receives each message of this process, as sent on the transport. */
+  readonly onPublished?: ((subject: string, message: Uint8Array) => void) | undefined;
   readonly onDropped: (reason: DropReason) => void;
   /** Logs dropped messages, at most one line per reason in 30 s. */
   readonly logger: Logger;
@@ -42,6 +44,15 @@ export type SignedBusOptions = {
    * Receives an error thrown by a listener, which is a bug. Other listeners still get the message.
    */
   readonly onBug: (error: unknown) => void;
+};
+
+/** A bus that signs and verifies. */
+export type SignedBus = Bus & {
+  /**
+   * Delivers a message that did not arrive on the transport, as if it had. Silently ignores a
+   * message that arrived before.
+   */
+  receivePulled(subject: string, message: Uint8Array): void;
 };
 
 /**
@@ -57,19 +68,20 @@ const SENDERS_MAX = 8_192;
  * name. The cluster secret alone is therefore not sufficient to impersonate another process.
  * Source: decisions 135 and 179.
  */
-export function signedBus(options: SignedBusOptions): Bus {
+export function signedBus(options: SignedBusOptions): SignedBus {
   const { bus, clock, secrets, cluster } = options;
   const keys = derivedFrom(secrets, keysOf);
   const sender = newSenderKey();
   const senders = new KnownSenders();
   const strangers = new KnownSenders();
   const drops = new Drops(options);
-  const listeners = new Listeners(options, receive);
+  const listeners = new Listeners(options, (subject, message) => receive(subject, message));
   let sequence = 0;
 
-  function receive(subject: string, message: Uint8Array): void {
+  function receive(subject: string, message: Uint8Array, isPulled = false): void {
     const opened = openMessage(keys.current.all, subject, message);
     const reason = dropReasonOf(subject, opened);
+    if (isPulled && reason === 'repeated') return;
     const envelope = opened.kind === 'signed' ? opened.envelope : undefined;
     if (reason !== undefined) drops.add(reason, subject, envelope);
     else if (opened.kind === 'signed') listeners.deliver(subject, opened.content, opened.envelope);
@@ -115,8 +127,11 @@ export function signedBus(options: SignedBusOptions): Bus {
       const sentAtMs = Math.round(clock.wallMs());
       const macKey = keys.current.first;
       const said = { cluster: cluster ?? NO_CLUSTER, sequence, sentAtMs };
-      bus.publish(subject, sealMessage({ macKey, sender }, subject, said, content));
+      const message = sealMessage({ macKey, sender }, subject, said, content);
+      options.onPublished?.(subject, message);
+      bus.publish(subject, message);
     },
+    receivePulled: (subject, message) => receive(subject, message, true),
     subscribe: (subject, hear, onStranger) => listeners.add(subject, { hear, onStranger }),
     async [Symbol.asyncDispose]() {
       listeners.clear();

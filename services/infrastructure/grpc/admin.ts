@@ -156,6 +156,12 @@ interface LoadAdmin {
   readLoad(): Promise<NodeLoad>;
 }
 
+/** Messages that a node published on the bus, and the position of the newest message. */
+export type PublishedMessages = {
+  readonly messages: readonly { readonly subject: string; readonly message: Uint8Array }[];
+  readonly last: number;
+};
+
 /** Administration methods of one node: common methods, and methods for an engine or a limiter. */
 export type AdminTarget = NodeAdmin &
   Partial<LoadAdmin> &
@@ -176,6 +182,8 @@ const ROLES = {
 
 /** Client for the administration of the node at one address. */
 export interface AdminClient extends LoadAdmin, InstanceAdmin, UsageAdmin {
+  /** Messages that the node published on the bus after a position. */
+  pull(after: number): Promise<PublishedMessages>;
   /** As `NodeAdmin.drain`. `requestedBy` is the user's name for the node's log. */
   drain(requestedBy?: string): Promise<DrainProgress>;
 }
@@ -200,6 +208,11 @@ export function adminClient(address: string, options: UnaryCallOptions): AdminCl
   }
 
   return {
+    async pull(after) {
+      const { messages, last } = await ask('node', AdminService.pull, { after });
+      const published = messages.map(({ subject, content: message }) => ({ subject, message }));
+      return { messages: published, last };
+    },
     drain: (requestedBy = '') => ask('node', AdminService.drain, { requestedBy }),
     async readLoad() {
       const { oldestUnstoredMs, ...load } = await ask('node', AdminService.readLoad, {});
@@ -257,12 +270,14 @@ function usageOf({ usage }: UsageReply): MeterUsage | undefined {
  * gRPC service for `adminClient`, served next to an engine or a limiter. A method that `target`
  * lacks is refused as UNIMPLEMENTED. The service also answers while the process stops, because a
  * leaving node is not dead (architecture 3.3) and operators watch it. `onDrain` receives the name
- * of the user who requested a drain.
+ * of the user who requested a drain. `publishedAfter` returns messages of
+ * this process on the bus.
  */
 export function adminService(
   target: AdminTarget,
   reportBug: (error: unknown) => void = () => undefined,
   onDrain: (requestedBy: string) => void = () => undefined,
+  publishedAfter?: (position: number) => PublishedMessages,
 ): WireService {
   const readLoad = target.readLoad?.bind(target);
   const readInstance = target.readInstance?.bind(target);
@@ -278,6 +293,13 @@ export function adminService(
       return progress;
     }, reportBug),
   };
+  if (publishedAfter !== undefined) {
+    implementation.pull = unaryHandler(async ({ after }) => {
+      const { messages, last } = publishedAfter(after);
+      const sent = messages.map(({ subject, message }) => ({ subject, content: message }));
+      return { messages: sent, last };
+    }, reportBug);
+  }
   if (readLoad !== undefined) {
     implementation.readLoad = unaryHandler(async () => await readLoad(), reportBug);
   }

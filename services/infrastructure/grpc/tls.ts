@@ -95,6 +95,8 @@ export const CALLERS: Readonly<Record<string, readonly WireRole[]>> = {
   '/identity_engine.v1.Courier/Ask': [],
   // Nodes ask whose lifeline a connection is.
   '/identity_engine.v1.Admin/Identify': ['engine', 'limiter', 'ctl'],
+  // While NATS is away. Nodes ask the nodes of their own service.
+  '/identity_engine.v1.Admin/Pull': ['edge', 'engine', 'limiter', 'console'],
   '/identity_engine.v1.Admin/Drain': ['ctl'],
   '/identity_engine.v1.Admin/ReadInstance': ['ctl'],
   // The admin port of any limiter and the console serve all accounts. They query the owner of the

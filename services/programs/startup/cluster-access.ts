@@ -29,7 +29,9 @@ export async function clusterAccess(
   await using opening = new AsyncDisposableStack();
   const { clock, randomness } = foundation;
   const cluster = await stores.shards.fixCluster(randomness.hex(16));
-  const bus = opening.use(await openBus(config, foundation, cluster));
+  const bus = opening.use(
+    await openBus(config, foundation, { cluster, asks: ['engine', 'limiter'] }),
+  );
   const factsOf = async (service: ShardedService) => {
     const shardCount = (await stores.shards.countOf(service)) ?? config.SERVICE_SHARDS;
     return { cluster, shardCount };

@@ -114,7 +114,7 @@ async function openActing(
   const { cluster, shardCount } = await ownedShards({ shards }, 'engine');
   await using opening = new AsyncDisposableStack();
   const facts = { cluster, shardCount };
-  const bus = opening.use(await openBus(config, foundation, cluster));
+  const bus = opening.use(await openBus(config, foundation, { cluster }));
   const connect = engineConnector(foundation);
   const engine = opening.use(watchedEngines(config, foundation, bus, facts, connect));
   const news = busAccountNews({ bus, prefix: config.SERVICE_NATS_PREFIX, cluster });

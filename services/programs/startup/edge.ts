@@ -110,7 +110,7 @@ async function ofCluster(
   signal: AbortSignal,
 ): Promise<Backends> {
   await using opening = new AsyncDisposableStack();
-  const bus: Bus = opening.use(await openBus(config, foundation));
+  const bus: Bus = opening.use(await openBus(config, foundation, { asks: ['engine', 'limiter'] }));
   const [engines, limiters] = await Promise.all([
     heardFacts('engine', config, foundation, bus, signal),
     heardFacts('limiter', config, foundation, bus, signal),

@@ -74,7 +74,8 @@ export async function openNodeProcess(
   const operators = opening.use(await serveOperators(config, foundation));
   const stores = opening.use(await openStores(config, foundation));
   if (stores.kind === 'shared') assertReachable(config, listen, advertise);
-  const bus = opening.use(await openBus(config, foundation, await clusterOf(stores, foundation)));
+  const cluster = await clusterOf(stores, foundation);
+  const bus = opening.use(await openBus(config, foundation, { cluster, asks: [service] }));
   let served: Served;
   if (stores.kind === 'local') {
     served = await alone(foundation, stores);
@@ -85,7 +86,9 @@ export async function openNodeProcess(
   const { actors, node, administration } = served;
   const { onBug } = foundation;
   const onDrain = drainReporter(foundation, operators);
-  const admin = adminService(node ?? targetOfAlone(service), onBug, onDrain);
+  const { recent } = bus;
+  const publishedAfter = recent && ((position: number) => recent.since(position));
+  const admin = adminService(node ?? targetOfAlone(service), onBug, onDrain, publishedAfter);
   const services = [served.service, admin];
   const onRefused = refusalObserver(foundation);
   const server = await serveGrpc({ listen: config[listen], services, tls, onRefused });

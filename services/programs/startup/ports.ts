@@ -6,12 +6,18 @@ import type { BillingProvider } from '#billing/provider';
 import type { StripeOptions } from '#billing/stripe-provider';
 import type { Bus } from '#bus/bus';
 import { DROP_REASONS, type DropReason, signedBus } from '#bus/signed-bus';
+import type { PulledBus } from '#cluster/pulled-bus';
 import type { Config } from '#config';
+import { adminClient } from '#grpc/admin';
 import type { Foundation } from '#startup/process/dependencies';
 import { clusterSecretsOf, credentialsOf } from '#startup/process/secrets';
 import { clientTlsOf } from '#startup/process/tls';
 import type { LocalStores, ManagedPeople, SharedStores } from '#startup/stores/store-set';
 import type { Reloadable } from '#stdlib/files';
+import type { ShardedService } from '#storage/ports/cluster';
+
+/** Timeout of a question for the messages of a node, in milliseconds. */
+const PULL_MS_MAX = 1_000;
 
 /** Stores of a process. */
 type Stores = (LocalStores | SharedStores) & AsyncDisposable;
@@ -59,22 +65,36 @@ export async function openBillingProvider(choice: ProviderChoice): Promise<Billi
   }
 }
 
-/**
- * Opens the configured bus: NATS with signed messages, or an in-process bus. `cluster` is the
- * cluster id, if known.
- */
+/** The place of a process in its cluster. */
+type BusPlace = {
+  /** Id of the cluster, if known. */
+  readonly cluster?: string | undefined;
+  /**
+   * Services whose nodes this process asks for their messages while NATS is away. Default: none.
+   */
+  readonly asks?: readonly ShardedService[];
+};
+
+/** A bus, and the messages that this process published on it after a position. */
+type OpenedBus = Bus & Partial<Pick<PulledBus, 'recent'>>;
+
+/** Opens the configured bus: NATS with signed messages, or an in-process bus. */
 export async function openBus(
   config: Config,
   foundation: Foundation,
-  cluster?: string,
-): Promise<Bus> {
-  const bus = await busOf(config, foundation, cluster);
+  place: BusPlace = {},
+): Promise<OpenedBus> {
+  const bus = await busOf(config, foundation, place);
   const connected = foundation.metrics.gauge('bus_connected');
   foundation.metrics.beforeScrape(() => connected.set(bus.isConnected ? 1 : 0));
   return bus;
 }
 
-async function busOf(config: Config, foundation: Foundation, cluster?: string): Promise<Bus> {
+async function busOf(
+  config: Config,
+  foundation: Foundation,
+  { cluster, asks = [] }: BusPlace,
+): Promise<OpenedBus> {
   const { clock, onBug, logger, metrics } = foundation;
   const servers = config.SERVICE_NATS_URL;
   if (servers === undefined) {
@@ -95,7 +115,16 @@ async function busOf(config: Config, foundation: Foundation, cluster?: string): 
   // Zero from the first scrape on, because Prometheus cannot see the first increment otherwise.
   for (const reason of DROP_REASONS) dropped.labels({ reason }).inc(0);
   const onDropped = (reason: DropReason) => dropped.labels({ reason }).inc();
-  return signedBus({ bus, clock, secrets, cluster, onDropped, logger, onBug });
+  const { RecentMessages } = await import('#bus/node-pull');
+  const { pulledBus } = await import('#cluster/pulled-bus');
+  const recent = new RecentMessages(clock);
+  const onPublished = (subject: string, message: Uint8Array) => recent.add(subject, message);
+  const signed = signedBus({ bus, clock, secrets, cluster, onPublished, onDropped, logger, onBug });
+  const call = { timeoutMs: PULL_MS_MAX, clock, tls: foundation.tls() };
+  return pulledBus(signed, {
+    ...{ clock, prefix: config.SERVICE_NATS_PREFIX, services: asks, recent },
+    pull: (address, after) => adminClient(address, call).pull(after),
+  });
 }
 
 async function memoryStores({ clock }: Foundation): Promise<LocalStores> {

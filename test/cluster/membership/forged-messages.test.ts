@@ -4,7 +4,7 @@ import type { Bus } from '#bus/bus';
 import { busKeyOf, sealMessage } from '#bus/envelope';
 import { inProcessBus } from '#bus/in-process-bus';
 import { newSenderKey } from '#bus/sender-key';
-import { signedBus } from '#bus/signed-bus';
+import { type SignedBus, signedBus } from '#bus/signed-bus';
 import { encodeHeartbeat, type Heartbeat, heartbeatSubject } from '#cluster/heartbeat';
 import { Membership } from '#cluster/membership';
 import { unchanging } from '#stdlib/files';
@@ -17,7 +17,7 @@ import { SILENT } from '#test/support/test-logger';
 const noBug = (error: unknown): void => assert.unreachable(String(error));
 
 /** An incarnation of a named node, with its own bus. */
-type Speaker = { readonly node: string; readonly incarnation: string; readonly bus: Bus };
+type Speaker = { readonly node: string; readonly incarnation: string; readonly bus: SignedBus };
 
 /** Processes with their own signed buses on one shared bus, and helpers that forge messages. */
 function newScene() {

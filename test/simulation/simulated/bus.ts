@@ -92,6 +92,15 @@ export class SimulatedBus {
     };
   }
 
+  /** Delivers a message to a process, as if it had arrived from the server. */
+  deliver(process: SimulatedProcess, subject: string, message: Uint8Array): void {
+    for (const subscription of [...this.#subscriptions]) {
+      const { isOpen, listener } = subscription;
+      if (subscription.process !== process || subscription.subject !== subject) continue;
+      if (isOpen) listener(message);
+    }
+  }
+
   #reaches(process: SimulatedProcess): boolean {
     return !this.isDown && !this.#cut.has(process.name);
   }

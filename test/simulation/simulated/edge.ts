@@ -1,3 +1,4 @@
+import type { Bus } from '#bus/bus';
 import { Membership } from '#cluster/membership';
 import { ShardOwners, shardOf } from '#cluster/shard-owners';
 import { Admission, LimitedKeys } from '#edge/callers/admission';
@@ -22,6 +23,7 @@ import type { SimulatedNetwork } from '#test/simulation/simulated/network';
 import type { NodeProcess } from '#test/simulation/simulated/node';
 import type { SimulatedProcess } from '#test/simulation/simulated/process';
 import { ENGINE_CALLS, LIMITER_CALLS } from '#test/simulation/simulated/protocol';
+import { pulledPortOf } from '#test/simulation/simulated/pulled-bus';
 import {
   endpointOf,
   httpRequestOf,
@@ -57,18 +59,21 @@ export class SimulatedEdge implements NodeProcess {
     this.process = process;
     const { clock, name, randomness, world } = process;
     const { network, ledger } = ports;
-    const bus = ports.bus.portOf(process);
+    const bus = pulledPortOf(process, ports, ['engine', 'limiter']);
     const connectEngine = (address: string) =>
       new SimulatedConnection(network, process, address, ENGINE_CALLS);
     const connectLimiter = (address: string) =>
       new SimulatedConnection(network, process, address, LIMITER_CALLS);
-    const engine = new RoutedEngine({ ...this.#routing('engine', ports), connect: connectEngine });
+    const engine = new RoutedEngine({
+      ...this.#routing('engine', bus, ports),
+      connect: connectEngine,
+    });
     this.engine = engine;
     this.calls = new EngineCalls(engine, clock, randomness, unchanging([SECRET]));
     this.limiter =
       ledger === undefined
         ? UNLIMITED
-        : new RoutedLimiter({ ...this.#routing('limiter', ports), connect: connectLimiter });
+        : new RoutedLimiter({ ...this.#routing('limiter', bus, ports), connect: connectLimiter });
     const metrics = edgeMetrics(silentMetrics);
     const recordedLimiter =
       ledger === undefined
@@ -112,10 +117,10 @@ export class SimulatedEdge implements NodeProcess {
     // The HTTP server drains requests in flight; this edge has no server.
   }
 
-  #routing(service: ShardedService, { bus, shardCount }: EdgePorts) {
+  #routing(service: ShardedService, bus: Bus, { shardCount }: EdgePorts) {
     const { clock, random } = this.process;
     const members = new Membership({
-      bus: bus.portOf(this.process),
+      bus,
       clock,
       ...CLUSTER,
       service,

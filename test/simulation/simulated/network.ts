@@ -117,6 +117,36 @@ export class SimulatedNetwork {
     return random.between(least, most);
   }
 
+  /**
+   * Asks the process at an address. `answerOf` runs in that process. Resolves to undefined without
+   * an answer.
+   */
+  ask<Answer>(
+    process: SimulatedProcess,
+    address: string,
+    timeoutMs: number,
+    answerOf: (listener: SimulatedListener) => Answer | undefined,
+  ): Promise<Answer | undefined> {
+    return new Promise((resolve) => {
+      const timer = process.clock.after(timeoutMs, () => resolve(undefined));
+      const name = this.#listeners.get(address)?.process.name ?? address;
+      const goMs = this.travelMs(process.name, name);
+      if (goMs === undefined || this.#refusing.has(name)) return;
+      this.world.after(goMs, () => {
+        const listener = this.#listeners.get(address);
+        listener?.process.deliver(() => {
+          const answer = answerOf(listener);
+          const backMs = this.travelMs(listener.process.name, process.name);
+          if (answer === undefined || backMs === undefined) return;
+          process.later(backMs, () => {
+            timer[Symbol.dispose]();
+            resolve(answer);
+          });
+        });
+      });
+    });
+  }
+
   /** Connects to an address, and asks for the incarnation there. */
   dial(process: SimulatedProcess, address: string, timeoutMs: number): Promise<Dialed> {
     return new Promise((resolve) => {

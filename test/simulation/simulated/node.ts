@@ -5,6 +5,7 @@ import type { NodeConfig } from '#shards/node-context';
 import type { ShardedService } from '#storage/ports/cluster';
 import { CLUSTER, type ClusterParts } from '#test/simulation/simulated/cluster-parts';
 import type { SimulatedProcess } from '#test/simulation/simulated/process';
+import { pulledPortOf } from '#test/simulation/simulated/pulled-bus';
 import { Violation } from '#test/simulation/stored/version-index';
 import { noteLogger } from '#test/support/test-logger';
 
@@ -56,7 +57,7 @@ export function nodeParts<Service extends ShardedService>(
   cluster: ClusterParts,
 ) {
   const config = configOf(service, process, cluster);
-  const ports = portsOf(process, cluster);
+  const ports = portsOf(service, process, cluster);
   return { address: addressOf(process), actorConfig: actorsOf(cluster), config, ports };
 }
 
@@ -85,7 +86,11 @@ export function addressOf({ name }: SimulatedProcess): string {
   return `${name}:8100`;
 }
 
-function portsOf(process: SimulatedProcess, cluster: ClusterParts): ClusterNodePorts {
+function portsOf(
+  service: ShardedService,
+  process: SimulatedProcess,
+  cluster: ClusterParts,
+): ClusterNodePorts {
   const { world, network } = cluster;
   const { name, clock, randomness } = process;
   const note = (text: string) => world.note(`${name} ${text}`);
@@ -94,7 +99,7 @@ function portsOf(process: SimulatedProcess, cluster: ClusterParts): ClusterNodeP
     randomness,
     journals: cluster.journals.portOf(process),
     shards: cluster.shards.portOf(process),
-    bus: cluster.bus.portOf(process),
+    bus: pulledPortOf(process, cluster, [service]),
     dial: (address) => network.dial(process, address, DIAL_MS_MAX),
     logger: noteLogger(note),
     onBug: (error: unknown) => {

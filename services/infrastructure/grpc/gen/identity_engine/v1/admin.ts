@@ -35,6 +35,23 @@ export interface IdentifyReply {
   caller: string;
 }
 
+export interface PullRequest {
+  /** Position of the last message that the caller has. 0: the caller has none. */
+  after: number;
+}
+
+export interface PullReply {
+  messages: PublishedMessage[];
+  /** Position of the newest message. Less than `after` if this process started later. */
+  last: number;
+}
+
+export interface PublishedMessage {
+  subject: string;
+  /** The message in its envelope, with the signature of this process. */
+  content: Uint8Array;
+}
+
 export interface DrainRequest {
   /**
    * Name of the requesting user, for the log. Not verified. Empty if unknown, and from ctl before
@@ -220,6 +237,166 @@ export const IdentifyReply: MessageFns<IdentifyReply> = {
             }
 
             message.caller = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBasePullRequest(): PullRequest {
+  return { after: 0 };
+}
+
+export const PullRequest: MessageFns<PullRequest> = {
+  encode(message: PullRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.after !== 0) {
+      writer.uint32(8).uint64(message.after);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PullRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePullRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.after = longToNumber(reader.uint64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBasePullReply(): PullReply {
+  return { messages: [], last: 0 };
+}
+
+export const PullReply: MessageFns<PullReply> = {
+  encode(message: PullReply, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.messages) {
+      PublishedMessage.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.last !== 0) {
+      writer.uint32(16).uint64(message.last);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PullReply {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePullReply();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.messages.push(PublishedMessage.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.last = longToNumber(reader.uint64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBasePublishedMessage(): PublishedMessage {
+  return { subject: "", content: new Uint8Array(0) };
+}
+
+export const PublishedMessage: MessageFns<PublishedMessage> = {
+  encode(message: PublishedMessage, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.subject !== "") {
+      writer.uint32(10).string(message.subject);
+    }
+    if (message.content.length !== 0) {
+      writer.uint32(18).bytes(message.content);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PublishedMessage {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePublishedMessage();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.subject = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.content = reader.bytes();
             continue;
           }
         }
@@ -1293,6 +1470,19 @@ export const AdminService = {
     responseSerialize: (value: UsageReply): Buffer => Buffer.from(UsageReply.encode(value).finish()),
     responseDeserialize: (value: Buffer): UsageReply => UsageReply.decode(value),
   },
+  /**
+   * Messages that this node published on the bus in the last seconds. Other processes ask while
+   * they cannot reach the server of the bus. Since release 1.1.
+   */
+  pull: {
+    path: "/identity_engine.v1.Admin/Pull" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: PullRequest): Buffer => Buffer.from(PullRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): PullRequest => PullRequest.decode(value),
+    responseSerialize: (value: PullReply): Buffer => Buffer.from(PullReply.encode(value).finish()),
+    responseDeserialize: (value: Buffer): PullReply => PullReply.decode(value),
+  },
   /** Load of this node: actors in memory, and number of calls. Since release 1.1. */
   readLoad: {
     path: "/identity_engine.v1.Admin/ReadLoad" as const,
@@ -1325,6 +1515,11 @@ export interface AdminServer extends UntypedServiceImplementation {
    * Answers like ReadUsage.
    */
   resetUsage: handleUnaryCall<UsageRequest, UsageReply>;
+  /**
+   * Messages that this node published on the bus in the last seconds. Other processes ask while
+   * they cannot reach the server of the bus. Since release 1.1.
+   */
+  pull: handleUnaryCall<PullRequest, PullReply>;
   /** Load of this node: actors in memory, and number of calls. Since release 1.1. */
   readLoad: handleUnaryCall<ReadLoadRequest, ReadLoadReply>;
 }
@@ -1415,6 +1610,22 @@ export interface AdminClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: UsageReply) => void,
+  ): ClientUnaryCall;
+  /**
+   * Messages that this node published on the bus in the last seconds. Other processes ask while
+   * they cannot reach the server of the bus. Since release 1.1.
+   */
+  pull(request: PullRequest, callback: (error: ServiceError | null, response: PullReply) => void): ClientUnaryCall;
+  pull(
+    request: PullRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: PullReply) => void,
+  ): ClientUnaryCall;
+  pull(
+    request: PullRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: PullReply) => void,
   ): ClientUnaryCall;
   /** Load of this node: actors in memory, and number of calls. Since release 1.1. */
   readLoad(
