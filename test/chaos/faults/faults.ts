@@ -14,6 +14,12 @@ const KILLS = 20;
 const PAUSED_NODE_MS = 20_000;
 const PAUSED_STORE_MS = 10_000;
 const NATS_DOWN_MS = 60_000;
+
+/** Time without NATS before an engine is killed, in ms. */
+const WITHOUT_NATS_MS = 10_000;
+
+/** Maximum time of a take-over without NATS, in ms. Source: the project's targets. */
+const SERVED_WITHOUT_NATS_MS_MAX = 10_000;
 const PROXY_FAULT_MS = 10_000;
 
 /** Pauses a node for 20 s. Resolves after the pause. */
@@ -143,6 +149,23 @@ export const FAULTS: readonly Fault[] = [
         await sleep(NATS_DOWN_MS);
         await scene.cluster.start('nats');
       });
+      await sleep(BACK_MS);
+    },
+  },
+  {
+    name: 'kill-engine-without-nats',
+    title: 'kill -9 of an engine while NATS is stopped',
+    async run(scene) {
+      const [engine = ''] = scene.named('engine');
+      await scene.disturb('nats stopped', () => scene.cluster.stop('nats'));
+      await sleep(WITHOUT_NATS_MS);
+      await scene.disturb(`kill -9 ${engine}`, () => scene.kill(engine));
+      await scene.served([engine]);
+      const servedAfterMs = scene.disturbances.at(-1)?.servedAfterMs ?? Number.POSITIVE_INFINITY;
+      if (servedAfterMs > SERVED_WITHOUT_NATS_MS_MAX) {
+        scene.findings.add(`without NATS, a take-over took ${Math.round(servedAfterMs)} ms`);
+      }
+      await scene.disturb('nats started', () => scene.cluster.start('nats'));
       await sleep(BACK_MS);
     },
   },
