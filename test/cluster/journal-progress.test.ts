@@ -9,7 +9,7 @@ const SECOND = 1_000 / LOOK_MS;
 /** Progress of the journals of `a` and `b` with a simulated clock. Calls `look` every 250 ms. */
 class ProgressScene {
   nowMs = 0;
-  readonly progress = new JournalProgress(STALLED_MS.engine, 0);
+  readonly progress = new JournalProgress('engine', 0);
   readonly next = { a: 0, b: 0 };
   reads = 0;
 
@@ -67,7 +67,7 @@ stalled('is read once a second', () => {
   assert.is(scene.progress.recentHead('c', scene.nowMs), undefined);
   const head = scene.progress.recentHead('a', scene.nowMs);
   assert.is(head?.address, 'a:1');
-  assert.is(scene.progress.recentHead('a', scene.nowMs + PROGRESS_PERIOD_MS), undefined);
+  assert.is(scene.progress.recentHead('a', scene.nowMs + PROGRESS_PERIOD_MS.engine), undefined);
 });
 
 stalled('is not stalled after the watcher has forgotten the journal', () => {

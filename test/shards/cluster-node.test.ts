@@ -87,7 +87,7 @@ birth('grows every second, even without records', async () => {
   await cluster.live(2_000);
   for (let i = 0; i < 5; i += 1) {
     const before = (await cluster.stored.readHead('life-1', 'serial'))?.next ?? 0;
-    await cluster.live(JOURNAL_BEAT_MS);
+    await cluster.live(JOURNAL_BEAT_MS.engine);
     const after = (await cluster.stored.readHead('life-1', 'serial'))?.next ?? 0;
     assert.ok(after - before === 1 || after - before === 2, `${after - before} slots in a second`);
   }

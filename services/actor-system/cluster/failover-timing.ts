@@ -71,17 +71,23 @@ export const SUSPECTED_MS = 3_000;
 
 /**
  * Time without a change of a journal's `next` after which watchers may seal the journal, in
- * milliseconds (architecture 3.3). Longer than the pause until an idle node appends (1 s), and one
- * append without an answer (2 s) with its repetition. Shorter for limiters: a wrong seal costs a
- * limiter little, because a meter has no history to recover.
+ * milliseconds (architecture 3.3). Longer than the pause until an idle node appends
+ * (`JOURNAL_BEAT_MS`), and one append without an answer (2 s) with its repetition. Shorter for
+ * limiters: a wrong seal costs a limiter little, because a meter has no history to recover.
  */
 export const STALLED_MS: Readonly<Record<ShardedService, number>> = {
   engine: 5_000,
-  limiter: 4_000,
+  limiter: 3_000,
 };
 
-/** Period of reading a journal's `next`, in milliseconds (architecture 3.3). */
-export const PROGRESS_PERIOD_MS = 1_000;
+/**
+ * Period of reading a journal's `next`, in milliseconds (architecture 3.3). A cluster has few
+ * limiters, so these reads may be more frequent.
+ */
+export const PROGRESS_PERIOD_MS: Readonly<Record<ShardedService, number>> = {
+  engine: 1_000,
+  limiter: 500,
+};
 
 /**
  * Duration of this process's own append or read, in milliseconds, from which the process is treated

@@ -1,4 +1,4 @@
-import { OPEN_AFTER_SEAL_MS, STALLED_MS, SUSPECT_MS } from '#cluster/failover-timing';
+import { OPEN_AFTER_SEAL_MS, SUSPECT_MS } from '#cluster/failover-timing';
 import { JournalProgress, type ReadTimes } from '#cluster/journal-progress';
 import type { ShardedService } from '#storage/ports/cluster';
 import type { JournalHead } from '#storage/ports/journal';
@@ -67,7 +67,7 @@ export class Evidence {
 
   constructor(self: Watcher, nowMs: number) {
     this.self = self;
-    this.progress = new JournalProgress(STALLED_MS[self.service], nowMs);
+    this.progress = new JournalProgress(self.service, nowMs);
   }
 
   /** Replaces the set of watched owners. Returns whether an owner is new. */
@@ -106,10 +106,7 @@ export class Evidence {
     if (watched !== undefined) watched.findings = this.firstFindings(owner, nowMs);
   }
 
-  /**
-   * Findings at the start of an examination: only the journal head, if it was read within the last
-   * second.
-   */
+  /** Findings at the start of an examination: only the journal head, if it was read recently. */
   firstFindings(owner: string, nowMs: number): Findings {
     const head = this.progress.recentHead(owner, nowMs);
     return { head, probed: undefined, isConcluded: false };

@@ -1,4 +1,5 @@
-import { PROGRESS_PERIOD_MS, SLOW_MS } from '#cluster/failover-timing';
+import { PROGRESS_PERIOD_MS, SLOW_MS, STALLED_MS } from '#cluster/failover-timing';
+import type { ShardedService } from '#storage/ports/cluster';
 import type { JournalHead } from '#storage/ports/journal';
 
 type Progress = {
@@ -20,11 +21,12 @@ const GAP_MS_MAX = 1_000;
 export class JournalProgress {
   readonly #progress = new Map<string, Progress>();
   readonly #stalledMs: number;
+  readonly #periodMs: number;
   #lookedMs: number;
 
-  /** `stalledMs`: time without growth after which a journal is stalled. */
-  constructor(stalledMs: number, nowMs: number) {
-    this.#stalledMs = stalledMs;
+  constructor(service: ShardedService, nowMs: number) {
+    this.#stalledMs = STALLED_MS[service];
+    this.#periodMs = PROGRESS_PERIOD_MS[service];
     this.#lookedMs = nowMs;
   }
 
@@ -38,12 +40,10 @@ export class JournalProgress {
     if (wasHeldUp || slowestAppendMs >= SLOW_MS) this.#startAgain(nowMs);
   }
 
-  /** Head of a journal if it was read within the last second, so that no new read is needed. */
+  /** Head of a journal if it was read within the period, so that no new read is needed. */
   recentHead(incarnation: string, nowMs: number): JournalHead | undefined {
     const known = this.#progress.get(incarnation);
-    return known !== undefined && nowMs - known.readMs < PROGRESS_PERIOD_MS
-      ? known.head
-      : undefined;
+    return known !== undefined && nowMs - known.readMs < this.#periodMs ? known.head : undefined;
   }
 
   /** Records the answer of a read that began at `beganMs`. */
@@ -64,7 +64,7 @@ export class JournalProgress {
     this.#startAgain(nowMs);
   }
 
-  /** Whether the journal has not grown for `stalledMs` while this process was not slow. */
+  /** Whether the journal has not grown for `STALLED_MS` while this process was not slow. */
   isStalled(incarnation: string): boolean {
     const known = this.#progress.get(incarnation);
     return known !== undefined && known.readMs - known.stalledSinceMs >= this.#stalledMs;

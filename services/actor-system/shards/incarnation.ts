@@ -154,7 +154,9 @@ export function buildIncarnation<Served>(
   const detector = opening.use(detectorOf(config, ports, members, writer));
   const parts = { members, detector, shards, writer, routes };
   const controller = opening.use(controllerOf(config, ports, parts));
-  opening.use(every(clock, JOURNAL_BEAT_MS / 4, () => log.beat(JOURNAL_BEAT_MS * 0.75)));
+  // Nobody watches the only writer of a store, so it writes as rarely as an engine.
+  const beatMs = JOURNAL_BEAT_MS[config.isOnlyWriter ? 'engine' : config.service];
+  opening.use(every(clock, beatMs / 4, () => log.beat(beatMs * 0.75)));
   const opened = opening.move();
   const built = new Incarnation(id, {
     served,

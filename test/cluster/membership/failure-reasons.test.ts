@@ -35,9 +35,9 @@ stalled('is sealed after 5 s, although its heartbeats arrive and it listens', ()
   assert.equal(stall(scene, 'a', 1), seal);
 });
 
-stalled('is sealed after 4 s if it is a limiter', () => {
+stalled('is sealed after 3 s if it is a limiter', () => {
   const scene = new EvidenceScene(undefined, { service: 'limiter' });
-  assert.is(stall(scene, 'a', 3), undefined);
+  assert.is(stall(scene, 'a', 2), undefined);
   assert.is(reasonOf(stall(scene, 'a', 1)), 'stalled');
 });
 
