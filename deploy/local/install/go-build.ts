@@ -13,7 +13,7 @@ import { type Print, withProgress } from '#deploy/local/progress';
 const BUILD_MS_MAX = 2_400_000;
 const FETCH_MS_MAX = 300_000;
 
-/** A Go module that `go install` refuses, because go.mod replaces modules by folders. */
+/** A Go module that `go install` refuses, because go.mod replaces or excludes modules. */
 export type GoModule = {
   readonly path: string;
   readonly version: string;
@@ -22,6 +22,10 @@ export type GoModule = {
   /** Go version in go.mod. */
   readonly go: string;
   readonly ldflags: string;
+  /** Build tags. */
+  readonly tags?: string;
+  /** Whether the program needs a C compiler. By default, programs are static. */
+  readonly hasC?: boolean;
 };
 
 /**
@@ -33,13 +37,16 @@ export async function goBuild(
   { name, path }: { readonly name: string; readonly path: string },
   print: Print,
 ): Promise<string> {
-  const folder = await installOnce(`${name}-${module.version}-go`, async (target) => {
+  const { ldflags, tags = '', hasC = false } = module;
+  const kind = [name, module.version, ...(tags === '' ? [] : [tags]), ...(hasC ? ['c'] : []), 'go'];
+  const folder = await installOnce(kind.join('-'), async (target) => {
     const go = await goProgram(`${name} ${module.version}`, print);
     await writeFile(join(target, 'go.mod'), await moduleFile(go, module));
     // Go verifies downloads against the public checksum database.
-    const flags = ['-mod=mod', '-trimpath', '-ldflags', module.ldflags];
+    const flags = ['-mod=mod', '-trimpath', '-ldflags', ldflags, '-tags', tags];
     const args = ['build', ...flags, '-o', join(target, name), path];
-    const build = () => runProgram({ program: go, args, folder: target, msMax: BUILD_MS_MAX });
+    const env = { CGO_ENABLED: hasC ? '1' : '0' };
+    const build = () => runProgram({ program: go, args, env, folder: target, msMax: BUILD_MS_MAX });
     const what = `${name}: building ${module.version}`;
     const { isOk, output } = await withProgress(print, what, build);
     if (!isOk) throw new MissingServer(`${name} could not be built: ${lastLine(output)}`);

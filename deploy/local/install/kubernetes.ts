@@ -8,7 +8,7 @@ import { installedKubernetesSchemas } from '#deploy/local/install/kubernetes-sch
 import type { Print } from '#deploy/local/progress';
 
 /** Release that runs the manifests in tests; also the newest release whose schemas are checked. */
-const KUBERNETES: GoModule = {
+export const KUBERNETES: GoModule = {
   path: 'k8s.io/kubernetes',
   version: 'v1.36.3',
   besideVersion: 'v0.36.3',
@@ -58,13 +58,17 @@ export type KubernetesPrograms = KubernetesFiles & {
   readonly schemas: string;
 };
 
+/** Builds a program of Kubernetes with Go into the cache, once. Throws `MissingServer`. */
+export function builtKubernetes(name: string, print: Print): Promise<string> {
+  return goBuild(KUBERNETES, { name, path: `${KUBERNETES.path}/cmd/${name}` }, print);
+}
+
 /**
  * Builds the programs of Kubernetes with Go into the cache, once. The first build takes about eight
  * minutes; after an interruption, the next build continues. Throws `MissingServer`.
  */
 export async function installedKubernetes(print: Print): Promise<KubernetesPrograms> {
-  const kubernetes = (name: string) =>
-    goBuild(KUBERNETES, { name, path: `${KUBERNETES.path}/cmd/${name}` }, print);
+  const kubernetes = (name: string) => builtKubernetes(name, print);
   // Build sequentially: each build uses all cores and reuses parts of the previous build.
   return {
     schemas: await installedKubernetesSchemas(print),
