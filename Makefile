@@ -1,6 +1,6 @@
 # `make help` lists the targets. Most targets run a script of package.json or a main file.
 .DEFAULT_GOAL := help
-.PHONY: help run agent cluster cluster-status cluster-down cluster-ctl observe observe-down test test-all check bench against fidelity simulate simulate-model simulate-agent coverage generate format ctl chaos mutation sbom licenses fuzz load tools deploy-test restore-rehearsal reference packages power-loss
+.PHONY: help run agent cluster cluster-status cluster-down cluster-ctl observe observe-down test test-all check image pods bench against fidelity simulate simulate-model simulate-agent coverage generate format ctl chaos mutation sbom licenses fuzz load tools deploy-test restore-rehearsal reference packages power-loss
 
 NODE := node_modules/.bin/node
 INSTALLED := node_modules/.package-lock.json
@@ -96,6 +96,12 @@ restore-rehearsal: $(INSTALLED) ## Back up, kill and restore a real cluster to a
 
 deploy-test: $(INSTALLED) $(PAGES) ## Apply the manifests to a real API server (5 min; the first run builds the server, 8 min more)
 	@$(NODE) test/kubernetes/main.ts
+
+image: $(INSTALLED) $(PAGES) ## Build the image as OCI archive without Docker: ARGS="--architecture arm64 --name registry.example/identity-engine:1.1.0"
+	@$(NODE) deploy/image/main.ts $(ARGS)
+
+pods: $(INSTALLED) $(PAGES) ## Run the production overlay on real pods on this machine, as root: ARGS="--only policies" (40 min)
+	@$(NODE) test/pods/main.ts $(ARGS)
 
 mutation: $(INSTALLED) ## Make one change to the code at a time and list changes that no test detects: ARGS=services/domain/identity/model.ts
 	@$(NODE) test/mutation/main.ts $(ARGS)

@@ -29,6 +29,8 @@ export type Start = {
   readonly user: string;
   readonly variables: Readonly<Record<string, string>>;
   readonly entrypoint: readonly string[];
+  /** Default arguments of the entry point. */
+  readonly command: readonly string[];
 };
 
 /** Start configuration from the instructions of a stage. */
@@ -43,5 +45,6 @@ export function startOf({ instructions }: Stage): Start {
     user: last('USER'),
     variables: Object.fromEntries(variables),
     entrypoint: JSON.parse(last('ENTRYPOINT')),
+    command: JSON.parse(last('CMD') || '[]'),
   };
 }

@@ -1,8 +1,11 @@
-import { cp, mkdir, readFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { buildPages } from '#deploy/console/build-pages';
 import { type Stage, type Start, stagesOf, startOf } from '#deploy/image/containerfile';
-import { runProgram } from '#deploy/local/processes/run-program';
+import { type Architecture, OWN_ARCHITECTURE } from '#deploy/image/oci-archive';
+import { fetchOtherSystem } from '#deploy/image/other-system';
+import { outputOf } from '#deploy/local/processes/run-program';
 import { shippedFolders } from '#deploy/supply/locked-packages';
 
 /*
@@ -18,10 +21,14 @@ const COLLECT_MS_MAX = 60_000;
 type Copy = { readonly from: string; readonly sources: readonly string[]; readonly target: string };
 
 /**
- * Builds the image's root file system in an empty folder, with the Node binary of this process.
- * Returns a container's start configuration. Throws for an unknown instruction.
+ * Builds the image's root file system in an empty folder. For this machine's architecture, uses the
+ * Node binary of this process; for others, fetches Node and its libraries. Returns a container's
+ * start configuration. Throws for an unknown instruction.
  */
-export async function makeRootFileSystem(root: string): Promise<Start> {
+export async function makeRootFileSystem(
+  root: string,
+  architecture: Architecture = OWN_ARCHITECTURE,
+): Promise<Start> {
   const stages = stagesOf(await readFile('deploy/Containerfile', 'utf8'));
   const image = stages.at(-1);
   if (image?.base !== 'scratch')
@@ -34,7 +41,7 @@ export async function makeRootFileSystem(root: string): Promise<Start> {
     const copy = copyOf(rest, folder);
     const target = join(root, copy.target);
     if (copy.from === '') await copyFiles(copy.sources, target, sent);
-    else await copyFromStage(stages, copy, target);
+    else await copyFromStage(stages, copy, target, architecture);
   }
   return startOf(image);
 }
@@ -79,6 +86,7 @@ async function copyFromStage(
   stages: readonly Stage[],
   { from, sources }: Copy,
   target: string,
+  architecture: Architecture,
 ): Promise<void> {
   const runs = stages
     .find(({ name }) => name === from)
@@ -92,9 +100,19 @@ async function copyFromStage(
   const [, script, folder] = /^sh (collect-runtime\.sh) (\S+)$/.exec(made) ?? [];
   if (script === undefined || folder !== sources[0])
     throw new Error(`stage ${from} has an unknown RUN: ${made}`);
-  const args = [`deploy/image/${script}`, target, process.execPath];
-  const run = await runProgram({ program: 'sh', args, msMax: COLLECT_MS_MAX });
-  if (!run.isOk) throw new Error(`${script}: ${run.output}`);
+  if (architecture === OWN_ARCHITECTURE) return await collectRuntime(target, process.execPath);
+  const fetched = await mkdtemp(join(tmpdir(), 'identity-engine-system-'));
+  try {
+    const { node, root, libraries } = await fetchOtherSystem(architecture, fetched);
+    await collectRuntime(target, node, root, ...libraries);
+  } finally {
+    await rm(fetched, { recursive: true });
+  }
+}
+
+async function collectRuntime(...args: readonly string[]): Promise<void> {
+  const script = 'deploy/image/collect-runtime.sh';
+  await outputOf({ program: 'sh', args: [script, ...args], msMax: COLLECT_MS_MAX });
 }
 
 /** Copies the installed packages that `npm ci --omit=dev --omit=optional` would install. */
