@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ControlPlane } from '#test/kubernetes/control-plane';
 
 /** Tested fields of a pod. */
-type Pod = {
+export type Pod = {
   readonly metadata: {
     readonly name: string;
     readonly creationTimestamp: string;
@@ -14,6 +14,12 @@ type Pod = {
   };
   readonly status: {
     readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+    readonly podIP?: string;
+    /** Absent on simulated nodes. */
+    readonly containerStatuses?: readonly {
+      readonly containerID?: string;
+      readonly restartCount: number;
+    }[];
   };
 };
 
@@ -91,9 +97,9 @@ export class KubernetesObjects {
     await this.kubectl(['-n', namespace, ...what]);
   }
 
-  /** Polls until the condition is met. */
-  async until(what: string, isMet: () => Promise<boolean>): Promise<void> {
-    const endMs = performance.now() + WAIT_MS_MAX;
+  /** Polls until the condition is met. Throws after `msMax`. */
+  async until(what: string, isMet: () => Promise<boolean>, msMax = WAIT_MS_MAX): Promise<void> {
+    const endMs = performance.now() + msMax;
     while (!(await isMet())) {
       if (performance.now() > endMs) throw new Error(`timeout while waiting for ${what}`);
       await sleep(POLL_EVERY_MS);

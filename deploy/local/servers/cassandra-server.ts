@@ -164,8 +164,8 @@ function archivingProperties({ archive, restore }: CassandraArchiving): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** Logging configuration: one line per event, to standard output, which is the log file. */
-const LOGBACK = `<configuration>
+/** Logging configuration: one line per event, to standard output. */
+export const LOGBACK = `<configuration>
   <appender name="OUT" class="ch.qos.logback.core.ConsoleAppender">
     <encoder><pattern>%date{ISO8601} %-5level %logger{0} %msg%n</pattern></encoder>
   </appender>
