@@ -209,7 +209,7 @@ function servedTimes(disturbances: readonly Disturbance[], faults: readonly Faul
 }
 
 /** Answers to failed calls with their counts, the most frequent answer first. */
-function answersOf(calls: readonly Call[]): string[] {
+export function answersOf(calls: readonly Call[]): string[] {
   const errors = Map.groupBy(calls.filter(isError), ({ outcome }) =>
     outcome.kind === 'unknown'
       ? outcome.why.replace(/^then /, 'no answer, then ')

@@ -52,6 +52,7 @@ export const LATER = [
       'test/identity/node-releases.test.ts',
       'test/deploy/local/balancer.test.ts',
       'test/deploy/local/local-cluster.test.ts',
+      'test/deploy/other-architecture.test.ts',
       'test/deploy/root-file-system.test.ts',
     ],
   },
@@ -70,7 +71,7 @@ export const LATER = [
       'test/clients/python-package.test.ts',
     ],
   },
-  { name: 'kubernetes', files: ['test/kubernetes/'] },
+  { name: 'kubernetes', files: ['test/kubernetes/', 'test/pods/'] },
   {
     name: 'processes',
     files: [
@@ -177,6 +178,7 @@ export const LONG: readonly FileName[] = [
   'test/limiter/meter/crash-properties.test.ts',
   'test/cluster-status/cluster-watch.test.ts',
   'test/telemetry/otlp-tracer.test.ts',
+  'test/pods/',
   'test/power-loss/',
   'test/startup/cluster/history-retention.test.ts',
   'test/startup/cluster/limiter-exact.test.ts',
@@ -208,6 +210,7 @@ export const MAY_SKIP: readonly { readonly lack: RegExp; readonly files: readonl
   { lack: /^there is no HAProxy /, files: [/\bHAProxy\b.*apt-get/] },
   { lack: /^gcc is not installed /, files: [/\bpreloadLack\(/] },
   { lack: /^kustomize v[\d.]+ needs Go: /, files: ['test/kubernetes/'] },
+  { lack: /^there are no nodes for pods: /, files: ['test/pods/'] },
   {
     lack: /^no process name space could be made: root may/,
     files: ['test/startup/start-signals.test.ts'],
@@ -217,6 +220,7 @@ export const MAY_SKIP: readonly { readonly lack: RegExp; readonly files: readonl
     lack: /^no file can be made immutable: root may/,
     files: ['test/startup/file/read-only-file.test.ts'],
   },
+  { lack: /^there is no emulation: /, files: ['test/deploy/other-architecture.test.ts'] },
   { lack: /^no other root here: /, files: ['test/deploy/root-file-system.test.ts'] },
 ];
 
@@ -228,7 +232,7 @@ export const BUDGETS: Readonly<Record<string, number>> = {
   browsers: 16,
   clients: 10,
   kills: 16,
-  kubernetes: 10,
+  kubernetes: 22,
   processes: 28,
   simulations: 6,
   tools: 8,
