@@ -154,9 +154,7 @@ export function buildIncarnation<Served>(
   const detector = opening.use(detectorOf(config, ports, members, writer));
   const parts = { members, detector, shards, writer, routes };
   const controller = opening.use(controllerOf(config, ports, parts));
-  // Nobody watches the only writer of a store, so it writes as rarely as an engine.
-  const beatMs = JOURNAL_BEAT_MS[config.isOnlyWriter ? 'engine' : config.service];
-  opening.use(every(clock, beatMs / 4, () => log.beat(beatMs * 0.75)));
+  opening.use(beatOf(config, log, clock));
   const opened = opening.move();
   const built = new Incarnation(id, {
     served,
@@ -175,6 +173,17 @@ export function buildIncarnation<Served>(
   members.beat();
   controller.wake();
   return built;
+}
+
+/** Heartbeats in the journal while the node is idle. */
+function beatOf(
+  { service, isOnlyWriter }: IncarnationConfig,
+  log: CommitLog,
+  clock: Clock,
+): Disposable {
+  // No other node watches the only writer of a store, so it writes as rarely as an engine.
+  const beatMs = JOURNAL_BEAT_MS[isOnlyWriter ? 'engine' : service];
+  return every(clock, beatMs / 4, () => log.beat(beatMs * 0.75));
 }
 
 function presenceOf(config: IncarnationConfig, ports: NodePorts, open: OpenShards): Presence {
