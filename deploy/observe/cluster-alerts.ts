@@ -52,7 +52,7 @@ export const CLUSTER_ALERTS: readonly Alert[] = [
     // A single alert for all processes, because a failed server disconnects every process.
     expr: 'count(bus_connected == 0) > 0',
     forS: 30,
-    summary: 'processes have no connection to NATS: the cluster cannot take over failed nodes',
+    summary: 'processes have no connection to NATS: no process can start',
     firing: {
       series: {
         'bus_connected{job="engine",instance="a"}': '1x4 0x8',

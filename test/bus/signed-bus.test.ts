@@ -113,6 +113,21 @@ signed('is accepted with either of two secrets, for rotation', () => {
   assert.equal(before.heard, ['1', '2'], 'the receiver does not know the new secret yet');
 });
 
+// Catches pulled messages that skip the checks of the transport.
+signed('is checked in the same way if it was pulled', () => {
+  const { open, say, taped } = newScene();
+  const [a, b] = [open(), open()];
+  say(a, 'one');
+  const [one = bytes('')] = taped;
+  b.bus.receivePulled('s', one);
+  b.bus.receivePulled('s', bytes('forged'));
+  const other = open({ secrets: unchanging([OTHER]) });
+  other.bus.receivePulled('s', one);
+  assert.equal(b.heard, ['one'], 'a message that arrived before is ignored');
+  assert.equal(b.dropped, ['unsigned']);
+  assert.equal(other.heard, []);
+});
+
 const dropped = suite('a message on a signed bus');
 
 dropped('is dropped without a signature, or with another signature', () => {

@@ -41,7 +41,7 @@ async function newScene() {
     };
     return pulledBus(unsigned, {
       ...{ clock, prefix: 'test', services: ['engine'], recent },
-      async pull(address, after) {
+      pull: () => async (address, after) => {
         const from = address.replace(':1', '');
         const recent = recents.get(address);
         if (recent === undefined || cluster.isDead(from)) throw new Error('no answer');

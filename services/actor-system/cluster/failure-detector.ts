@@ -139,6 +139,6 @@ function reasonToSeal(
   }
   // The owner is silent and unreachable, and this node itself is not partitioned.
   const isUnreached = found === 'refused' || found === 'silent';
-  const isSilent = silentMs >= UNREACHABLE_MS;
+  const isSilent = evidence.silentOnBusMs(owner, nowMs) >= UNREACHABLE_MS;
   return isUnreached && isSilent && evidence.heardShare(nowMs) > 0.5 ? 'unreachable' : undefined;
 }

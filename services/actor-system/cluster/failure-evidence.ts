@@ -64,6 +64,8 @@ export class Evidence {
   #heard: ReadonlyMap<string, HeardMember> = new Map();
   #presentNodes: ReadonlySet<string> = new Set();
   #stalledSealMs = Number.NEGATIVE_INFINITY;
+  /** Monotonic time since which this node is connected to the bus; undefined without a bus. */
+  #onBusSinceMs: number | undefined = Number.NEGATIVE_INFINITY;
 
   constructor(self: Watcher, nowMs: number) {
     this.self = self;
@@ -91,6 +93,12 @@ export class Evidence {
   hear(known: readonly HeardMember[], present: readonly HeardMember[]): void {
     this.#heard = new Map(known.map((member) => [member.incarnation, member]));
     this.#presentNodes = new Set(present.map(({ node }) => node));
+  }
+
+  /** Records whether this node is connected to the server of the bus. */
+  onBus(isConnected: boolean, nowMs: number): void {
+    if (!isConnected) this.#onBusSinceMs = undefined;
+    else this.#onBusSinceMs ??= nowMs;
   }
 
   /** Records the suspicion of another node. Returns false if the suspect owns no shard. */
@@ -199,6 +207,15 @@ export class Evidence {
     const heardMs = this.memberOf(incarnation)?.heardMs ?? Number.NEGATIVE_INFINITY;
     const sinceMs = this.#watched.get(incarnation)?.sinceMs ?? nowMs;
     return nowMs - Math.max(heardMs, sinceMs);
+  }
+
+  /**
+   * As `silentMs`, but only silence on the bus counts. Without the bus, heartbeats arrive on the
+   * same way as probes, so a policy could cause both silence and refusals.
+   */
+  silentOnBusMs(incarnation: string, nowMs: number): number {
+    const sinceMs = this.#onBusSinceMs;
+    return sinceMs === undefined ? 0 : Math.min(this.silentMs(incarnation, nowMs), nowMs - sinceMs);
   }
 
   /**

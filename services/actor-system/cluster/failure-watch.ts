@@ -105,7 +105,8 @@ export class FailureWatch implements Disposable {
 
   /** Evidence, updated with the current membership view. */
   #heard(): Evidence {
-    const { members } = this.#ports;
+    const { members, bus } = this.#ports;
+    this.#evidence.onBus(bus.isConnected, this.#nowMs);
     this.#evidence.hear(members.known(), members.present());
     return this.#evidence;
   }

@@ -1,8 +1,8 @@
 /*
  * Messages of nodes while the bus is away. Each node keeps the messages that it published in the
  * last seconds. A process that has lost the server of the bus pulls these messages from all nodes
- * that it knows, twice a second. So heartbeats, announcements and suspicions still arrive, and nodes
- * can take over shards (architecture 3.3).
+ * that it knows, twice a second. So heartbeats, announcements and suspicions still arrive, and
+ * nodes can take over shards (architecture 3.3).
  */
 import { type Clock, every } from '#stdlib/clock';
 
@@ -84,8 +84,8 @@ type NodePullPorts = {
   /** Addresses of the nodes to pull from. */
   readonly addresses: () => Iterable<string>;
   readonly pull: Pull;
-  /** Receives each message. */
-  readonly receive: (subject: string, message: Uint8Array) => void;
+  /** Receives each message of the node at an address. */
+  readonly receive: (subject: string, message: Uint8Array, address: string) => void;
 };
 
 /** Pulls messages from nodes while the server of the bus is away. */
@@ -129,7 +129,7 @@ export class NodePull implements Disposable {
       const { messages, last } = await pull(address, this.#positions.get(address) ?? 0);
       this.#answeredMs = clock.monotonicMs();
       this.#positions.set(address, last);
-      for (const { subject, message } of messages) receive(subject, message);
+      for (const { subject, message } of messages) receive(subject, message, address);
     } catch {
       // The node is away too. The next pull asks again.
       this.#positions.delete(address);

@@ -20,6 +20,7 @@ import type { WireService } from '#grpc/grpc-server';
 import { clientCredentials, type WireRole, type WireTls } from '#grpc/tls';
 import type { Clock } from '#stdlib/clock';
 import type { Reloadable } from '#stdlib/files';
+import type { ShardedService } from '#storage/ports/cluster';
 
 /**
  * Identity of a node without a current incarnation: before its first incarnation, and between two
@@ -182,8 +183,8 @@ const ROLES = {
 
 /** Client for the administration of the node at one address. */
 export interface AdminClient extends LoadAdmin, InstanceAdmin, UsageAdmin {
-  /** Messages that the node published on the bus after a position. */
-  pull(after: number): Promise<PublishedMessages>;
+  /** Messages that a node of the service published on the bus after a position. */
+  pull(service: ShardedService, after: number): Promise<PublishedMessages>;
   /** As `NodeAdmin.drain`. `requestedBy` is the user's name for the node's log. */
   drain(requestedBy?: string): Promise<DrainProgress>;
 }
@@ -208,8 +209,8 @@ export function adminClient(address: string, options: UnaryCallOptions): AdminCl
   }
 
   return {
-    async pull(after) {
-      const { messages, last } = await ask('node', AdminService.pull, { after });
+    async pull(service, after) {
+      const { messages, last } = await ask(service, AdminService.pull, { after });
       const published = messages.map(({ subject, content: message }) => ({ subject, message }));
       return { messages: published, last };
     },
@@ -270,8 +271,7 @@ function usageOf({ usage }: UsageReply): MeterUsage | undefined {
  * gRPC service for `adminClient`, served next to an engine or a limiter. A method that `target`
  * lacks is refused as UNIMPLEMENTED. The service also answers while the process stops, because a
  * leaving node is not dead (architecture 3.3) and operators watch it. `onDrain` receives the name
- * of the user who requested a drain. `publishedAfter` returns messages of
- * this process on the bus.
+ * of the user who requested a drain. `publishedAfter` returns messages of this process on the bus.
  */
 export function adminService(
   target: AdminTarget,

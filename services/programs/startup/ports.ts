@@ -115,15 +115,18 @@ async function busOf(
   // Zero from the first scrape on, because Prometheus cannot see the first increment otherwise.
   for (const reason of DROP_REASONS) dropped.labels({ reason }).inc(0);
   const onDropped = (reason: DropReason) => dropped.labels({ reason }).inc();
+  const signing = { bus, clock, secrets, cluster, onDropped, logger, onBug };
+  // Only a process that pulls needs the certificates for calls of nodes.
+  if (asks.length === 0) return signedBus(signing);
   const { RecentMessages } = await import('#bus/node-pull');
   const { pulledBus } = await import('#cluster/pulled-bus');
   const recent = new RecentMessages(clock);
   const onPublished = (subject: string, message: Uint8Array) => recent.add(subject, message);
-  const signed = signedBus({ bus, clock, secrets, cluster, onPublished, onDropped, logger, onBug });
+  const signed = signedBus({ ...signing, onPublished });
   const call = { timeoutMs: PULL_MS_MAX, clock, tls: foundation.tls() };
   return pulledBus(signed, {
     ...{ clock, prefix: config.SERVICE_NATS_PREFIX, services: asks, recent },
-    pull: (address, after) => adminClient(address, call).pull(after),
+    pull: (service) => (address, after) => adminClient(address, call).pull(service, after),
   });
 }
 

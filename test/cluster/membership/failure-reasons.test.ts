@@ -124,6 +124,16 @@ unreachable('is not sealed when no more than half of the owners are heard', () =
   assert.is(reasonOf(silence(scene, 1, ['b', 'c'])), 'unreachable');
 });
 
+// Catches two nodes without NATS that seal each other because a policy lies between them.
+unreachable('is not sealed without the bus, and not before 15 s on the bus again', () => {
+  const scene = new EvidenceScene();
+  scene.evidence.onBus(false, scene.nowMs);
+  assert.is(silence(scene, 2 * UNREACHABLE_S), undefined);
+  scene.evidence.onBus(true, scene.nowMs);
+  assert.is(silence(scene, UNREACHABLE_S - 1), undefined);
+  assert.is(reasonOf(silence(scene, 1)), 'unreachable');
+});
+
 unreachable('is not sealed if it can be reached', () => {
   const scene = new EvidenceScene();
   silence(scene, UNREACHABLE_S);

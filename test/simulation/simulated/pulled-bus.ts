@@ -38,7 +38,7 @@ export function pulledPortOf(
   };
   return pulledBus(unsigned, {
     ...{ clock, prefix: CLUSTER.prefix, services, recent },
-    async pull(address, after) {
+    pull: () => async (address, after) => {
       const messages = await network.ask(process, address, PULL_MS_MAX, (listener) =>
         recents.get(listener.process)?.since(after),
       );
