@@ -3,8 +3,8 @@
 #
 # Usage: collect-runtime.sh FOLDER [NODE [SYSTEM LIBRARY...]]
 #
-# By default, takes the libraries that this machine links to NODE. For a NODE of another architecture,
-# takes these libraries from the folder SYSTEM.
+# By default, takes the libraries that this machine links to NODE. For a NODE of another
+# architecture, takes these libraries from the folder SYSTEM.
 set -eu
 folder=$1
 node=${2:-$(command -v node)}

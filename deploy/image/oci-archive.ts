@@ -42,7 +42,7 @@ export async function writeOciArchive(image: Image, file: string): Promise<void>
     const tagged = `${layout}:${TAG}`;
     await run('init', '--layout', layout);
     await run('new', '--image', tagged);
-    await run('insert', '--image', tagged, image.root, '/');
+    await run('insert', ...ownedByRoot(), '--image', tagged, image.root, '/');
     await run('config', '--image', tagged, ...configArguments(image));
     await run('gc', '--layout', layout);
     await nameImage(layout, image.name);
@@ -52,6 +52,13 @@ export async function writeOciArchive(image: Image, file: string): Promise<void>
   } finally {
     await rm(layout, { recursive: true, force: true });
   }
+}
+
+/** Arguments with which all files of the image belong to root, also if this user is not root. */
+function ownedByRoot(): string[] {
+  const [uid, gid] = [process.getuid?.(), process.getgid?.()];
+  if (uid === 0) return [];
+  return ['--rootless', '--uid-map', `0:${uid}:1`, '--gid-map', `0:${gid}:1`];
 }
 
 function configArguments({ start, architecture }: Image): string[] {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Architecture } from '#deploy/image/oci-archive';
 import { MissingServer } from '#deploy/local/install/missing-server';
@@ -83,7 +83,7 @@ async function fetchNode(architecture: Architecture, folder: string): Promise<st
   return join(folder, 'package/bin/node');
 }
 
-/** Unpacks the newest libraries of this machine's Debian release. Changes nothing on the machine. */
+/** Unpacks the newest libraries of this machine's Debian release. The machine stays unchanged. */
 async function fetchLibraries(
   architecture: Architecture,
   folder: string,
@@ -108,7 +108,11 @@ async function fetchLibraries(
     const { isOk, output } = await runProgram({ program: 'apt-get', args, msMax: FETCH_MS_MAX });
     if (!isOk) throw new MissingServer(`apt-get: ${lastLine(output)}`);
   }
-  await mkdir(root, { recursive: true });
+  // Newer releases of Debian have all libraries below /usr, and these links.
+  for (const name of ['lib', 'lib64']) {
+    await mkdir(join(root, 'usr', name), { recursive: true });
+    await symlink(`usr/${name}`, join(root, name));
+  }
   const archives = join(cache, 'archives');
   for (const file of (await readdir(archives)).filter((name) => name.endsWith('.deb'))) {
     await run('dpkg-deb', '--extract', join(archives, file), root);
