@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
@@ -17,8 +17,8 @@ const READY_MS_MAX = 90_000;
 
 const LOOPBACK = '127.0.0.1';
 
-/** Administrator's token, valid on this machine until the test ends. */
-const TOKEN = 'administrator';
+/** Administrator's token of this process. Other users and pods reach the API server, too. */
+const TOKEN = randomBytes(16).toString('hex');
 
 /** Where the nodes of a control plane run. */
 export type Nodes =

@@ -57,7 +57,10 @@ export async function endContainers(node: string, folder: string): Promise<void>
   for (const root of hierarchies()) {
     // The deepest group first: a group with groups inside cannot be removed.
     const pattern = `${join(root, groupOf(node))}/**/`;
-    for (const group of globSync(pattern).toSorted((a, b) => b.length - a.length)) rmdirSync(group);
+    for (const group of globSync(pattern).toSorted((a, b) => b.length - a.length)) {
+      // runc may remove the group of an ended container at the same time.
+      if (existsSync(group)) rmdirSync(group);
+    }
   }
   rmSync(folder, { recursive: true, force: true });
 }
@@ -86,9 +89,14 @@ function hierarchies(): string[] {
 
 /** Processes in a control group and in all groups below. */
 function pidsBelow(group: string): number[] {
-  return globSync(`${group}/**/cgroup.procs`).flatMap((file) =>
-    readFileSync(file, 'utf8').split('\n').filter(Boolean).map(Number),
-  );
+  return globSync(`${group}/**/cgroup.procs`).flatMap((file) => {
+    try {
+      return readFileSync(file, 'utf8').split('\n').filter(Boolean).map(Number);
+    } catch {
+      // runc has removed the group.
+      return [];
+    }
+  });
 }
 
 /** Processes of containerd that hold containers (shims) of the node with this folder. */

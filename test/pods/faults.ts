@@ -91,10 +91,13 @@ export const POD_FAULTS: readonly PodFault[] = [
       const node = spec.nodeName ?? '';
       const options = ['--ignore-daemonsets', '--delete-emptydir-data', '--force'];
       const pods = '--pod-selector=app.kubernetes.io/name=identity-engine';
-      await scene.disturb(`drain ${node}`, () =>
-        scene.kubectl('drain', node, ...options, pods, '--timeout=280s'),
-      );
-      await scene.kubectl('uncordon', node);
+      try {
+        await scene.disturb(`drain ${node}`, () =>
+          scene.kubectl('drain', node, ...options, pods, '--timeout=280s'),
+        );
+      } finally {
+        await scene.kubectl('uncordon', node);
+      }
       for (const component of ['engine', 'limiter', 'edge', 'courier', 'console'] as const) {
         await scene.ready(component, COUNTS[component]);
       }
@@ -198,7 +201,7 @@ export const POD_FAULTS: readonly PodFault[] = [
   },
 ];
 
-/** kill -9 of the main process of a component's container. The kubelet starts the container again. */
+/** kill -9 of a container's main process. The kubelet starts the container again. */
 function killed(component: Component): PodFault {
   return {
     name: `kill-${component}`,

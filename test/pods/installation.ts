@@ -33,8 +33,8 @@ type Place = {
 };
 
 /**
- * Starts a cluster, installs the production overlay, and runs `work`. Throws `MissingServer` if this
- * machine cannot run nodes or a program cannot be installed.
+ * Starts a cluster, installs the production overlay, and runs `work`. Throws `MissingServer` if
+ * this machine cannot run nodes or a program cannot be installed.
  */
 export async function withService<Result>(
   print: Print,
@@ -45,7 +45,7 @@ export async function withService<Result>(
     kubernetes: await installedKubernetes(print),
     node: await installedNodePrograms(print),
   };
-  await using _claim = await claimMachine();
+  await using _claim = await claimMachine(print);
   const images = await buildImages(programs.node, partFolder('images'), print);
   const cluster = await startPodCluster(programs, images, print);
   await install({ cluster, programs: programs.kubernetes, print });

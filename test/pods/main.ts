@@ -7,7 +7,6 @@ import type { Print } from '#deploy/local/progress';
 import type { PodCluster } from '#test/pods/cluster';
 import { POD_FAULTS, type PodFault } from '#test/pods/faults';
 import { withService } from '#test/pods/installation';
-import { cleanMachine } from '#test/pods/machine';
 import {
   conformancePart,
   faultsPart,
@@ -50,20 +49,9 @@ const print: Print = (line) => {
   console.log(`${`${seconds}`.padStart(5)} s  ${line}`);
 };
 
-/** Removal of everything after a signal. */
-let removal: Promise<void> | undefined;
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => {
-    print('removing nodes and pods');
-    removal = cleanMachine().finally(() => process.exit(130));
-  });
-}
-
 try {
   process.exitCode = values.help ? help() : await run();
 } catch (error) {
-  // After a signal, every work fails.
-  await removal;
   if (!(error instanceof MissingServer)) throw error;
   console.error(error.message);
   process.exitCode = 2;
@@ -92,7 +80,7 @@ async function run(): Promise<number> {
   const sections = await withService(print, async (cluster) => {
     const readyS = Math.round((performance.now() - startedMs) / 1_000);
     if (values.hold) await hold(cluster);
-    const text = `All pods were ready ${readyS} s after the start, with the building of images.`;
+    const text = `All pods were ready ${readyS} s after the start, with the building of images and missing programs.`;
     const installed = { name: 'Installation', text, findings: [] };
     return [installed, ...(await sectionsOf(cluster, { names, takeovers, rate, faults }))];
   });
@@ -157,8 +145,13 @@ async function resultOf(work: () => Promise<PartResult>): Promise<PartResult> {
 function keepLogs({ nodes }: PodCluster): void {
   const folder = join(tmpdir(), 'identity-engine-pod-logs');
   rmSync(folder, { recursive: true, force: true });
-  for (const { place, logFolder } of nodes) {
-    cpSync(logFolder, join(folder, place.name), { recursive: true });
+  try {
+    for (const { place, logFolder } of nodes) {
+      cpSync(logFolder, join(folder, place.name), { recursive: true });
+    }
+    print(`the logs of all pods are in ${folder}`);
+  } catch (error) {
+    // A kubelet may replace a log during the copy.
+    print(`some logs are not in ${folder}: ${(error as Error).message}`);
   }
-  print(`the logs of all pods are in ${folder}`);
 }

@@ -2,8 +2,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { outputOf } from '#deploy/local/processes/run-program';
 
 /*
- * Network of the nodes on this machine: a bridge, and a network namespace for each node. A veth pair
- * is the network cable of a node. Needs root.
+ * Network of the nodes on this machine: a bridge, and a network namespace for each node. A veth
+ * pair is the network cable of a node. Needs root.
  */
 
 /** Bridge between the nodes and this machine. */

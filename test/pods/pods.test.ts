@@ -23,9 +23,9 @@ if (lack !== undefined) console.log(`skipped because there are no nodes for pods
 
 const test = lack === undefined || process.env['CI'] === 'true' ? pods : pods.skip;
 
-// Catches a manifest that only a real kubelet refuses, a program that the image lacks, a policy that
-// a real network enforces otherwise, and a take-over that needs the network of one machine.
-test('becomes ready, answers as documented, enforces its policies and survives a kill', async () => {
+// Catches a manifest that only a real kubelet refuses, a program that the image lacks, a policy
+// that a real network enforces otherwise, and a take-over that needs the network of one machine.
+test('becomes ready, answers as documented, enforces policies and survives a kill', async () => {
   const findings: string[] = [];
   const note = (part: PartResult) => void findings.push(...part.findings);
   await withService(console.log, async (cluster: PodCluster) => {

@@ -61,7 +61,7 @@ async function createInstances(caller: EdgeCaller, { apiKey }: NewAccount): Prom
   return ids;
 }
 
-/** Observes an instance until the answer is good. A refused call had no effect, so it is repeated. */
+/** Observes an instance until the answer is good. Repeats refused calls, which had no effect. */
 async function observe(caller: EdgeCaller, { apiKey }: NewAccount, id: string): Promise<void> {
   const body = { mode_target: 'ORDER', signal_strength: 0.6 };
   const path = `/instances/${id}/process`;
