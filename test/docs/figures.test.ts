@@ -14,6 +14,7 @@ const RESULT =
 /** Pages that consist of results, so that their figures need no mark. */
 const RESULT_PAGES: readonly string[] = [
   'docs/chaos.md',
+  'docs/pods.md',
   'docs/power-loss.md',
   'loadtest/README.md',
 ];

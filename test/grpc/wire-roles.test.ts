@@ -36,7 +36,7 @@ const services = [
   frameService(engineProtocol, { ask: unasked }),
   frameService(limiterProtocol, { ask: unasked }),
   frameService(courierProtocol, { ask: unasked }),
-  adminService(node),
+  adminService(node, undefined, undefined, () => ({ messages: [], last: 0 })),
 ];
 
 /** Every method that an engine or a limiter serves. */

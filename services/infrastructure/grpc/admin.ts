@@ -20,7 +20,6 @@ import type { WireService } from '#grpc/grpc-server';
 import { clientCredentials, type WireRole, type WireTls } from '#grpc/tls';
 import type { Clock } from '#stdlib/clock';
 import type { Reloadable } from '#stdlib/files';
-import type { ShardedService } from '#storage/ports/cluster';
 
 /**
  * Identity of a node without a current incarnation: before its first incarnation, and between two
@@ -184,7 +183,7 @@ const ROLES = {
 /** Client for the administration of the node at one address. */
 export interface AdminClient extends LoadAdmin, InstanceAdmin, UsageAdmin {
   /** Messages that a node of the service published on the bus after a position. */
-  pull(service: ShardedService, after: number): Promise<PublishedMessages>;
+  pull(service: 'engine' | 'limiter', after: number): Promise<PublishedMessages>;
   /** As `NodeAdmin.drain`. `requestedBy` is the user's name for the node's log. */
   drain(requestedBy?: string): Promise<DrainProgress>;
 }
