@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -51,8 +51,6 @@ async function run(): Promise<number> {
 async function build(architecture: Architecture, file: string): Promise<void> {
   const root = await mkdtemp(join(tmpdir(), 'identity-engine-image-'));
   try {
-    // The user of the container must be able to read the root folder.
-    await chmod(root, 0o755);
     const start = await makeRootFileSystem(root, architecture);
     await writeOciArchive({ root, start, name: values.name, architecture }, file);
   } finally {

@@ -1,4 +1,4 @@
-import { cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { chmod, cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { buildPages } from '#deploy/console/build-pages';
@@ -29,6 +29,8 @@ export async function makeRootFileSystem(
   root: string,
   architecture: Architecture = OWN_ARCHITECTURE,
 ): Promise<Start> {
+  // The user of a container must be able to read the root folder.
+  await chmod(root, 0o755);
   const stages = stagesOf(await readFile('deploy/Containerfile', 'utf8'));
   const image = stages.at(-1);
   if (image?.base !== 'scratch')

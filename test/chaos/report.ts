@@ -1,4 +1,4 @@
-import { cpus, loadavg, totalmem } from 'node:os';
+import { loadavg } from 'node:os';
 import { wrapped } from '#deploy/documents/wrapped-text';
 import { checkoutCommit } from '#deploy/local/checkout-commit';
 import type { ChaosResult } from '#test/chaos/chaos-run';
@@ -19,6 +19,7 @@ import {
   quantile,
   timeOf,
 } from '#test/chaos/timeline';
+import { machineText } from '#test/support/machine-text';
 
 /** A section of the report, with its figures for the summary. */
 export type ReportPart = {
@@ -57,8 +58,6 @@ type Load = { readonly callsPerSecond: number; readonly warmS: number };
  * report changes the checkout, and a changed checkout has no commit.
  */
 export function headText({ callsPerSecond, warmS }: Load): string {
-  const [cpu] = cpus();
-  const machine = `${cpus().length} × ${cpu?.model ?? '?'}, ${Math.round(totalmem() / 2 ** 30)} GiB`;
   return `# Chaos test
 
 This page shows how many calls fail, and for how long, when parts of a cluster fail under load. \`make chaos\` repeats the
@@ -79,7 +78,7 @@ A call fails if the caller gets a 5xx or no answer. After the load, the test che
 |---|---|
 | Command | \`make chaos\` |
 | Commit | ${checkoutCommit()} |
-| Machine | ${machine} |
+| Machine | ${machineText()} |
 | Load | ${callsPerSecond} calls per second; no faults in the first ${warmS} s |
 `;
 }

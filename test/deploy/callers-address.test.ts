@@ -9,9 +9,10 @@ import { suite as plainSuite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { formatApiKey } from '#accounts/api-key';
 import { clusterPlan } from '#deploy/local/cluster-plan';
+import { systemProgramPath } from '#deploy/local/install/program-path';
 import { startBalancer } from '#deploy/local/processes/service-process';
 import { freePort } from '#deploy/local/servers/free-port';
-import { type EdgePorts, haproxyPath, startHaproxy } from '#test/deploy/haproxy';
+import { type EdgePorts, startHaproxy } from '#test/deploy/haproxy';
 import { newCaller } from '#test/support/calls/caller';
 import { startStandalone } from '#test/support/servers/service';
 
@@ -26,7 +27,7 @@ const REFUSALS_PER_MINUTE_MAX = 30;
 /** Maximum rounds to exhaust the look-ups of a second. */
 const ROUNDS_MAX = 20;
 
-const program = haproxyPath();
+const program = systemProgramPath('haproxy');
 const isSkipped = program === undefined;
 if (isSkipped && process.env['CI'] === 'true') throw new Error('there is no HAProxy');
 if (isSkipped) console.log('skipped because there is no HAProxy (apt-get install haproxy)');

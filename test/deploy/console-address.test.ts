@@ -6,11 +6,12 @@ import { join } from 'node:path';
 import { suite as plainSuite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { clusterPlan } from '#deploy/local/cluster-plan';
+import { systemProgramPath } from '#deploy/local/install/program-path';
 import { startBalancer } from '#deploy/local/processes/service-process';
 import { freePort } from '#deploy/local/servers/free-port';
 import { Browser } from '#test/console/browser';
 import { PASSWORD, tokenIn } from '#test/console/console-fixture';
-import { type EdgePorts, haproxyPath, startHaproxy } from '#test/deploy/haproxy';
+import { type EdgePorts, startHaproxy } from '#test/deploy/haproxy';
 import { type ProcessRun, runMain } from '#test/support/process-run';
 
 /*
@@ -22,7 +23,7 @@ import { type ProcessRun, runMain } from '#test/support/process-run';
 /** A forged client address, which a balancer must not forward. */
 const FORGED = '10.9.9.9';
 
-const program = haproxyPath();
+const program = systemProgramPath('haproxy');
 if (program === undefined) {
   if (process.env['CI'] === 'true') throw new Error('there is no HAProxy');
   console.log('skipped because there is no HAProxy (apt-get install haproxy)');

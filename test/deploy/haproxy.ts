@@ -1,7 +1,6 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { programPath } from '#deploy/local/install/program-path';
 import { freePort } from '#deploy/local/servers/free-port';
 import { type LocalServer, startServer } from '#deploy/local/servers/local-server';
 
@@ -9,11 +8,6 @@ import { type LocalServer, startServer } from '#deploy/local/servers/local-serve
 export type EdgePorts = { readonly port: number; readonly operatorsPort: number };
 
 const READY_MS_MAX = 20_000;
-
-/** Path of HAProxy if installed. Looks in `sbin` too, which may not be on PATH. */
-export function haproxyPath(): string | undefined {
-  return programPath('haproxy') ?? programPath('../sbin/haproxy');
-}
 
 /** Backends of the balancer on this machine, and its console port (default: a free port). */
 type Scene = {

@@ -1,4 +1,4 @@
-import { chmodSync, copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -29,8 +29,6 @@ const test = lack === undefined ? image : image.skip;
 test('answers calls under emulation', async () => {
   const root = mkdtempSync(join(tmpdir(), 'identity-engine-other-'));
   process.once('exit', () => rmSync(root, { recursive: true, force: true }));
-  // Let the image's user read the folder.
-  chmodSync(root, 0o755);
   const start = await makeRootFileSystem(root, OTHER);
   copyFileSync(emulator ?? '', join(root, 'emulator'));
   const emulated = ['/emulator', '/usr/local/bin/node', 'services/main.ts'];

@@ -1,13 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import {
-  chmodSync,
-  globSync,
-  mkdtempSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { globSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite as plainSuite } from 'uvu';
@@ -21,8 +13,6 @@ const cassandra = cassandraOrSkip();
 const nats = natsOrSkip();
 
 const root = mkdtempSync(join(tmpdir(), 'identity-engine-root-'));
-// Let the image's user read the folder.
-chmodSync(root, 0o755);
 process.once('exit', () => rmSync(root, { recursive: true }));
 const start = await makeRootFileSystem(root);
 

@@ -3,7 +3,8 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pod } from '#test/kubernetes/kubernetes-objects';
-import { issueCertificates } from '#test/pods/installation';
+import { NEXT_IMAGE } from '#test/pods/images';
+import { issueCertificates, NAMESPACE, rolledOut, UPDATE_ORDER } from '#test/pods/installation';
 import { setConnected, type Treatment, whileForbidden } from '#test/pods/network';
 import type { Component, PodScene } from '#test/pods/scene';
 
@@ -44,8 +45,6 @@ const MOUNTED_MS_MAX = 180_000;
 
 /** Time until processes have read changed certificates, in ms. */
 const RELOADED_MS = 15_000;
-
-const ROLLOUT = '--timeout=300s';
 
 /** All faults, in the order of a run. */
 export const POD_FAULTS: readonly PodFault[] = [
@@ -98,9 +97,7 @@ export const POD_FAULTS: readonly PodFault[] = [
       } finally {
         await scene.kubectl('uncordon', node);
       }
-      for (const component of ['engine', 'limiter', 'edge', 'courier', 'console'] as const) {
-        await scene.ready(component, COUNTS[component]);
-      }
+      await allReady(scene);
     },
   },
   {
@@ -113,9 +110,7 @@ export const POD_FAULTS: readonly PodFault[] = [
         await sleep(CUT_MS);
         await setConnected(node.place, true);
       });
-      for (const component of ['engine', 'limiter', 'edge'] as const) {
-        await scene.ready(component, COUNTS[component]);
-      }
+      await allReady(scene);
     },
   },
   {
@@ -188,13 +183,10 @@ export const POD_FAULTS: readonly PodFault[] = [
     title: 'update of all roles to another image',
     errorShareMax: 0,
     async run(scene) {
-      for (const workload of [
-        ...['statefulset/limiter', 'deployment/courier', 'statefulset/engine'],
-        ...['deployment/edge', 'deployment/console'],
-      ]) {
+      for (const workload of UPDATE_ORDER) {
         await scene.disturb(`update ${workload}`, async () => {
-          await scene.kubectl('set', 'image', workload, 'service=localhost/identity-engine:2');
-          await scene.kubectl('rollout', 'status', workload, ROLLOUT);
+          await scene.kubectl('set', 'image', workload, `service=${NEXT_IMAGE}`);
+          await rolledOut(scene.objects, NAMESPACE, workload);
         });
       }
     },
@@ -241,14 +233,21 @@ function forbidden(treatment: Treatment): PodFault {
 }
 
 /** Number of journals of an engine that others have sealed, with the number of its starts. */
-async function fencesOf(scene: PodScene, { metadata: { name } }: Pod): Promise<string> {
+async function fencesOf(scene: PodScene, pod: Pod): Promise<string> {
+  const { name } = pod.metadata;
   const url = 'http://127.0.0.1:9464/metrics';
   const script = `fetch('${url}').then((answer) => answer.text()).then(console.log)`;
   const metrics = await scene.kubectl('exec', name, '--', 'node', '--eval', script);
   const fenced = /^journal_fenced_total\{.*\} \d+$/m.exec(metrics)?.[0];
   if (fenced === undefined) throw new Error(`${name} has no metric journal_fenced_total`);
-  const output = '--output=jsonpath={.status.containerStatuses[0].restartCount}';
-  return `${fenced} ${await scene.kubectl('get', 'pod', name, output)}`;
+  return `${fenced} ${await scene.restartsOf(pod)}`;
+}
+
+/** Waits until all pods of the service are ready. */
+async function allReady(scene: PodScene): Promise<void> {
+  for (const component of ['engine', 'limiter', 'edge', 'courier', 'console'] as const) {
+    await scene.ready(component, COUNTS[component]);
+  }
 }
 
 /** Digest of the certificate file in a pod. */
@@ -259,9 +258,9 @@ async function certificateIn(scene: PodScene, pod: string): Promise<string> {
 }
 
 async function evict(scene: PodScene, name: string): Promise<void> {
-  const metadata = { name, namespace: 'identity-engine' };
+  const metadata = { name, namespace: NAMESPACE };
   const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata };
-  const path = `/api/v1/namespaces/identity-engine/pods/${name}/eviction`;
+  const path = `/api/v1/namespaces/${NAMESPACE}/pods/${name}/eviction`;
   const args = ['create', '--raw', path, '--filename', '-'];
   await scene.objects.kubectl(args, JSON.stringify(eviction));
 }

@@ -22,7 +22,7 @@ import { neededProgram } from '#test/pods/requirements';
 const SERVICE_IMAGE = 'localhost/identity-engine:1';
 
 /** Second name of the same image, for updates. */
-const NEXT_IMAGE = 'localhost/identity-engine:2';
+export const NEXT_IMAGE = 'localhost/identity-engine:2';
 
 /** Maximum time to compile or copy a program, in ms. */
 const BUILD_MS_MAX = 300_000;

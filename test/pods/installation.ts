@@ -5,6 +5,7 @@ import { installedKubernetes, type KubernetesPrograms } from '#deploy/local/inst
 import { installedNodePrograms } from '#deploy/local/install/kubernetes-node';
 import { outputOf } from '#deploy/local/processes/run-program';
 import { type Print, withProgress } from '#deploy/local/progress';
+import type { KubernetesObjects } from '#test/kubernetes/kubernetes-objects';
 import { manifestsIn, ofKind } from '#test/kubernetes/manifest';
 import { runCommand } from '#test/kubernetes/run-command';
 import { type PodCluster, startPodCluster } from '#test/pods/cluster';
@@ -19,6 +20,12 @@ export const NAMESPACE = 'identity-engine';
 const STORES = 'deploy/kubernetes/stores';
 const PRODUCTION = 'deploy/kubernetes/overlays/production';
 const OVERLAY = 'test/pods/overlay';
+
+/** Workloads of the service, in the order of an update. */
+export const UPDATE_ORDER = [
+  ...['statefulset/limiter', 'deployment/courier', 'statefulset/engine'],
+  ...['deployment/edge', 'deployment/console'],
+] as const;
 
 /** Timeout of a rollout: pods of a StatefulSet become available after 30 s. */
 const ROLLOUT = '--timeout=300s';
@@ -66,7 +73,7 @@ async function install(place: Place): Promise<void> {
   }
   await objects.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s']);
   await step('waiting for cluster DNS', () =>
-    rolledOut(place, 'kube-system', 'deployment/coredns'),
+    rolledOut(objects, 'kube-system', 'deployment/coredns'),
   );
   await objects.applied(['--filename', `${STORES}/namespace.yaml`]);
   await objects.applied(['--filename', `${PRODUCTION}/namespace.yaml`]);
@@ -76,20 +83,23 @@ async function install(place: Place): Promise<void> {
   await step('creating the user in Cassandra', () => completed(place, 'job/create-user'));
   await objects.applied(['--kustomize', OVERLAY]);
   await step('waiting for the tables', () => completed(place, 'job/migrate'));
-  for (const workload of [
-    ...['statefulset/limiter', 'deployment/courier', 'statefulset/engine'],
-    ...['deployment/edge', 'deployment/console'],
-  ]) {
-    await step(`waiting for ${workload}`, () => rolledOut(place, NAMESPACE, workload));
+  for (const workload of UPDATE_ORDER) {
+    await step(`waiting for ${workload}`, () => rolledOut(objects, NAMESPACE, workload));
   }
   await objects.applied(['--filename', 'test/pods/balancer.yaml']);
   await objects.applied(['--filename', 'test/pods/callers.yaml']);
-  await step('waiting for the balancer', () => rolledOut(place, 'ingress', 'deployment/balancer'));
+  await step('waiting for the balancer', () =>
+    rolledOut(objects, 'ingress', 'deployment/balancer'),
+  );
 }
 
 /** Resolves when all pods of a workload are new and available. */
-async function rolledOut({ cluster }: Place, namespace: string, workload: string): Promise<void> {
-  await cluster.objects.kubectl(['-n', namespace, 'rollout', 'status', workload, ROLLOUT]);
+export async function rolledOut(
+  objects: KubernetesObjects,
+  namespace: string,
+  workload: string,
+): Promise<void> {
+  await objects.kubectl(['-n', namespace, 'rollout', 'status', workload, ROLLOUT]);
 }
 
 /** Resolves when a Job of the service is complete. */
@@ -125,7 +135,7 @@ async function installStores(
   const trust = { apiVersion: 'v1', kind: 'ConfigMap', metadata: named };
   await objects.apply(textOf({ ...trust, data: { 'ca.crt': authority } }));
   for (const workload of ['statefulset/nats', 'statefulset/cassandra']) {
-    await step(`waiting for ${workload}`, () => rolledOut(place, STORES_NAMESPACE, workload));
+    await step(`waiting for ${workload}`, () => rolledOut(objects, STORES_NAMESPACE, workload));
   }
 }
 

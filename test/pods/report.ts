@@ -1,7 +1,7 @@
-import { cpus, totalmem } from 'node:os';
 import { wrapped } from '#deploy/documents/wrapped-text';
 import { checkoutCommit } from '#deploy/local/checkout-commit';
 import type { PartResult } from '#test/pods/parts';
+import { machineText } from '#test/support/machine-text';
 
 /** A section of the report. */
 export type Section = PartResult & { readonly name: string };
@@ -11,8 +11,6 @@ export type Section = PartResult & { readonly name: string };
  * report changes the checkout, and a changed checkout has no commit.
  */
 export function headText(): string {
-  const [cpu] = cpus();
-  const machine = `${cpus().length} × ${cpu?.model ?? '?'}, ${Math.round(totalmem() / 2 ** 30)} GiB`;
   return `# Pods
 
 This page shows the production overlay on real pods. \`make pods\` repeats the run: an API server, and three nodes with
@@ -24,7 +22,7 @@ processes use TLS.
 |---|---|
 | Command | \`make pods\` |
 | Commit | ${checkoutCommit()} |
-| Machine | ${machine} |
+| Machine | ${machineText()} |
 
 What this run cannot show: the nodes are network namespaces, so a lost node is a cut cable, not a lost machine. All
 nodes share one disk. One Cassandra takes the place of three, so data has one copy, and

@@ -1,7 +1,5 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { MissingServer } from '#deploy/local/install/missing-server';
-import { programPath } from '#deploy/local/install/program-path';
+import { systemProgramPath } from '#deploy/local/install/program-path';
 import { runProgram } from '#deploy/local/processes/run-program';
 
 /** Debian packages of the programs that nodes and images need, with a program of each package. */
@@ -18,16 +16,13 @@ const PACKAGES: Readonly<Record<string, string>> = {
   umoci: 'umoci',
 };
 
-/** Folder of programs for administrators, which not every `PATH` has. */
-const ADMINISTRATORS = '/usr/sbin';
-
 const ASK_MS_MAX = 10_000;
 
 /** Path of a program, also outside `PATH`. Throws `MissingServer`. */
 export function neededProgram(name: string): string {
-  const path = programPath(name) ?? join(ADMINISTRATORS, name);
-  if (existsSync(path)) return path;
-  throw new MissingServer(`${name} is missing`);
+  const path = systemProgramPath(name);
+  if (path === undefined) throw new MissingServer(`${name} is missing`);
+  return path;
 }
 
 /** Throws `MissingServer` if this user or machine cannot run nodes. Names all missing packages. */
@@ -35,7 +30,7 @@ export async function assertRequirements(): Promise<void> {
   if (process.getuid?.() !== 0)
     throw new MissingServer('nodes need root: run this command as root');
   const missing = Object.entries(PACKAGES)
-    .filter(([, name]) => !isInstalled(name))
+    .filter(([, name]) => systemProgramPath(name) === undefined)
     .map(([debianPackage]) => debianPackage);
   // runc links the library for system call filters.
   if (!(await compiles('seccomp.h'))) missing.push('libseccomp-dev');
@@ -45,10 +40,6 @@ export async function assertRequirements(): Promise<void> {
   }
   const { isOk, output } = await ask('unshare', '--net', '--mount', 'true');
   if (!isOk) throw new MissingServer(`nodes need network namespaces: ${output.trim()}`);
-}
-
-function isInstalled(name: string): boolean {
-  return programPath(name) !== undefined || existsSync(join(ADMINISTRATORS, name));
 }
 
 async function compiles(header: string): Promise<boolean> {

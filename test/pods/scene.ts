@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Print } from '#deploy/local/progress';
 import type { Disturbance } from '#test/chaos/timeline';
 import type { KubernetesObjects, Pod } from '#test/kubernetes/kubernetes-objects';
@@ -12,7 +11,6 @@ export type Component = 'edge' | 'engine' | 'limiter' | 'courier' | 'console';
 
 /** Maximum wait until all pods of a component are ready again, in ms. */
 const READY_MS_MAX = 300_000;
-const POLL_EVERY_MS = 250;
 
 /** The installed service under faults, with a record of all faults and their times. */
 export class PodScene {
@@ -97,27 +95,27 @@ export class PodScene {
   }
 
   /** Waits until the kubelet has started the container of a pod again. */
-  async restarted({ metadata: { name }, status }: Pod): Promise<void> {
-    const before = status.containerStatuses?.[0]?.restartCount ?? 0;
+  async restarted(pod: Pod): Promise<void> {
+    const before = pod.status.containerStatuses?.[0]?.restartCount ?? 0;
+    const isRestarted = async () => (await this.restartsOf(pod)) > before;
+    await this.objects.until(`${pod.metadata.name} to start again`, isRestarted, READY_MS_MAX);
+  }
+
+  /** Number of restarts of a pod's container until now. */
+  async restartsOf({ metadata }: Pod): Promise<number> {
     const output = '--output=jsonpath={.status.containerStatuses[0].restartCount}';
-    await this.objects.until(
-      `${name} to start again`,
-      async () => Number(await this.kubectl('get', 'pod', name, output)) > before,
-      READY_MS_MAX,
-    );
+    return Number(await this.kubectl('get', 'pod', metadata.name, output));
   }
 
   /** Waits until `count` pods of a component are ready, and no pod is terminating. */
   async ready(component: Component, count: number): Promise<void> {
     const selector = `app.kubernetes.io/component=${component}`;
-    const endMs = performance.now() + READY_MS_MAX;
-    for (;;) {
+    const areReady = async () => {
       const text = await this.kubectl('get', 'pods', '--selector', selector, '--output', 'json');
       const { items } = JSON.parse(text) as { readonly items: readonly Pod[] };
-      if (items.length === count && items.every(isReady)) return;
-      if (performance.now() > endMs) throw new Error(`${component}s did not become ready`);
-      await sleep(POLL_EVERY_MS);
-    }
+      return items.length === count && items.every(isReady);
+    };
+    await this.objects.until(`${count} ready pods of ${component}`, areReady, READY_MS_MAX);
   }
 }
 

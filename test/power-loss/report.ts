@@ -1,7 +1,8 @@
-import { cpus, loadavg, totalmem } from 'node:os';
+import { loadavg } from 'node:os';
 import { checkoutCommit } from '#deploy/local/checkout-commit';
 import type { ImagesResult } from '#test/power-loss/image-check';
 import type { KillsResult } from '#test/power-loss/kill-run';
+import { machineText } from '#test/support/machine-text';
 
 /** Commit of the checkout, read before the report is written, because a change hides the commit. */
 const COMMIT = checkoutCommit();
@@ -28,7 +29,6 @@ export function reportText(result: PowerLossResult, seconds: number): string {
   const { images, kills } = result;
   const findings = findingsOf(result);
   const readyMs = kills.flatMap((file) => file.readyMs).toSorted((left, right) => left - right);
-  const [cpu] = cpus();
   const lines = [
     '# Power-loss test of one file',
     '',
@@ -39,7 +39,7 @@ export function reportText(result: PowerLossResult, seconds: number): string {
     '|---|---|',
     '| Command | `make power-loss` |',
     `| Commit | ${COMMIT} |`,
-    `| Machine | ${cpus().length} × ${cpu?.model ?? '?'}, ${Math.round(totalmem() / 2 ** 30)} GiB; load average ${loadavg()[1]?.toFixed(1)} over 5 min |`,
+    `| Machine | ${machineText()}; load average ${loadavg()[1]?.toFixed(1)} over 5 min |`,
     `| Duration | ${Math.round(seconds / 60)} min |`,
     '',
     findings.length === 0

@@ -10,6 +10,11 @@ export function programPath(program: string): string | undefined {
     .find(isExecutable);
 }
 
+/** As `programPath`, but also looks in the `sbin` folders, which may not be on `PATH`. */
+export function systemProgramPath(program: string): string | undefined {
+  return programPath(program) ?? programPath(`../sbin/${program}`);
+}
+
 /** Whether this user may run the file. */
 export function isExecutable(file: string): boolean {
   try {

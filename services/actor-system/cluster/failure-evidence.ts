@@ -150,8 +150,8 @@ export class Evidence {
 
   /**
    * Records that an owner's journal is sealed. Without proof of death, the owner's read lease may
-   * still be running, so shards of an engine open later. Returns false if the shards already open at this
-   * time or earlier.
+   * still be running, so shards of an engine open later. Returns false if the shards already open
+   * at this time or earlier.
    */
   sealed(owner: string, isProvenDead: boolean, nowMs: number): boolean {
     const waitMs = isProvenDead ? 0 : OPEN_AFTER_SEAL_MS[this.self.service];
